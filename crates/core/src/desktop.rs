@@ -1,0 +1,183 @@
+//! A whole desktop: one provider for each capability, chosen once.
+
+use crate::app::Apps;
+use crate::call::Call;
+use crate::element::Elements;
+use crate::error::{Error, Result};
+use crate::input::{Hands, Held, Holds, Input};
+use crate::lane::{ClientId, Lane};
+use crate::screen::Screen;
+use crate::window::Windows;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// The capabilities of one desktop.
+pub struct Desktop {
+    /// Displays and pixels.
+    pub screen: Box<dyn Screen>,
+    /// Accessibility elements.
+    pub elements: Box<dyn Elements>,
+    /// Windows.
+    pub windows: Box<dyn Windows>,
+    /// Applications.
+    pub apps: Box<dyn Apps>,
+    /// Which provider was chosen for each capability, and why.
+    pub choices: Vec<Choice>,
+    /// The order in which changes are made.
+    pub lane: Lane,
+    input: Box<dyn Input>,
+    holds: Holds,
+    ending_holds: AtomicBool,
+}
+
+/// Which provider does a capability, or why none does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    /// The capability: `input`, `screen`, `elements` …
+    pub capability: &'static str,
+    /// The provider's name, or what is missing.
+    pub provider: Result<&'static str, Missing>,
+    /// Why this one.
+    pub reason: String,
+}
+
+/// A capability that this desktop does not have.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Missing {
+    /// Why not, a sentence.
+    pub reason: String,
+    /// What to do, a sentence.
+    pub remedy: String,
+}
+
+impl Missing {
+    /// The error that every call of the stand-in answers.
+    pub fn error(&self) -> Error {
+        Error::unsupported(&self.reason).remedy(&self.remedy)
+    }
+}
+
+impl Desktop {
+    /// Puts a desktop together.
+    pub fn new(
+        screen: Box<dyn Screen>,
+        input: Box<dyn Input>,
+        elements: Box<dyn Elements>,
+        windows: Box<dyn Windows>,
+        apps: Box<dyn Apps>,
+        choices: Vec<Choice>,
+    ) -> Arc<Desktop> {
+        Arc::new(Desktop {
+            screen,
+            elements,
+            windows,
+            apps,
+            choices,
+            lane: Lane::default(),
+            input,
+            holds: Holds::default(),
+            ending_holds: AtomicBool::new(false),
+        })
+    }
+
+    /// Takes the lane for a change that is not input. A call without a ticket cannot change anything.
+    pub fn enter(&self, call: &Call) -> Result<()> {
+        let ticket = call.ticket().ok_or_else(|| {
+            Error::new(crate::Code::Internal, "A call without a place in the lane tried to change something.")
+        })?;
+        ticket.enter(call, || self.input.lock(call))
+    }
+
+    /// The only way to pointer and keyboard: waits for the call's turn, bounded by its deadline.
+    pub fn input<'d>(&'d self, call: &'d Call) -> Result<Hands<'d>> {
+        self.enter(call)?;
+        Hands::new(&*self.input, call, &self.holds)
+    }
+
+    /// Fails when the text cannot be typed. Needs no turn, so that it can be asked before anything moves.
+    pub fn check_text(&self, call: &Call, text: &str) -> Result<()> {
+        self.input.check_text(call, text)
+    }
+
+    /// Where the pointer is and what is held.
+    pub fn input_state(&self, call: &Call) -> Result<crate::input::InputState> {
+        self.input.state(call)
+    }
+
+    /// The longest time between two clicks that the system takes for a double click.
+    pub fn double_click_time(&self, call: &Call) -> Result<Duration> {
+        self.input.double_click_time(call)
+    }
+
+    /// What clients hold across calls.
+    pub fn holds(&self) -> &Holds {
+        &self.holds
+    }
+
+    /// Lets go of everything that a client holds: it has gone.
+    pub fn release_client(&self, client: ClientId) {
+        self.release(&self.holds.of(client));
+    }
+
+    /// Lets go of everything that any client holds: the program ends.
+    pub fn release_all(&self) {
+        self.release(&self.holds.all());
+    }
+
+    fn release(&self, held: &[Held]) {
+        if held.is_empty() {
+            return;
+        }
+        let call = Call::with_timeout(Duration::from_secs(2)).with_ticket(self.lane.draw(ClientId::MAX));
+        // The lane may be taken by a call that hangs; then its own deadline frees it.
+        if let Ok(mut hands) = self.input(&call) {
+            for held in held.iter().rev() {
+                let _ = hands.take_back(*held);
+            }
+        }
+    }
+
+    /// Presses something and leaves it down with the client: until the matching up, until the client
+    /// goes, or until `limit` has passed.
+    pub fn hand_over(
+        self: &Arc<Desktop>,
+        call: &Call,
+        client: ClientId,
+        held: Held,
+        limit: Duration,
+    ) -> Result<()> {
+        self.input(call)?.hand_over(client, held, limit)?;
+        self.end_holds_in_time();
+        Ok(())
+    }
+
+    /// Ends holds at their time limit, on a thread that lives as long as anything is held.
+    fn end_holds_in_time(self: &Arc<Desktop>) {
+        if self.ending_holds.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let weak = Arc::downgrade(self);
+        let patience = Call::with_timeout(Duration::from_secs(24 * 3600));
+        let thread = std::thread::Builder::new().name("holds".into()).spawn(move || {
+            while let Some(desktop) = weak.upgrade() {
+                desktop.release(&desktop.holds.ended(Instant::now()));
+                if desktop.holds.all().is_empty() {
+                    desktop.ending_holds.store(false, Ordering::SeqCst);
+                    // A hold that came in between saw the thread running and started none.
+                    if desktop.holds.all().is_empty() || desktop.ending_holds.swap(true, Ordering::SeqCst) {
+                        return;
+                    }
+                }
+                drop(desktop);
+                if patience.pause(Duration::from_millis(20), "holding").is_err() {
+                    return;
+                }
+            }
+        });
+        if thread.is_err() {
+            // Without the thread a hold ends with its client only.
+            self.ending_holds.store(false, Ordering::SeqCst);
+        }
+    }
+}

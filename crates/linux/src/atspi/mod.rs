@@ -1,0 +1,1 @@
+//! Accessibility elements over AT-SPI (D-Bus).

@@ -1,0 +1,5 @@
+//! Deskhand on Linux: one provider for each capability, chosen once.
+
+pub mod app;
+pub mod atspi;
+pub mod x11;
