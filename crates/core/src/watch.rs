@@ -35,6 +35,8 @@ pub struct Change {
     pub kind: Kind,
     /// Where.
     pub element: ElementId,
+    /// The process that it happened in, where known.
+    pub pid: Option<u32>,
     /// The particular of the kind: the state's name, `insert`, `delete`, the property's name.
     pub detail: String,
     /// The state is on, the child was added.

@@ -1,0 +1,306 @@
+//! From what a client sent to what a tool's type takes: other names rewritten, then every fault at once.
+
+use crate::tool::Row;
+use deskhand_core::{Code, Error, Result};
+use serde_json::{Map, Value, json};
+
+/// Names of parameters that other tool sets use, and ours. They hold wherever the tool has the parameter
+/// on the right and none of its own with the name on the left.
+const EVERYWHERE: &[(&str, &str)] = &[
+    ("element_id", "element"),
+    ("identifier", "element"),
+    ("ref", "element"),
+    ("app", "application"),
+    ("app_name", "application"),
+    ("application_id", "application"),
+    ("application_name", "application"),
+    ("process_name", "application"),
+    ("name", "window"),
+    ("name", "display"),
+    ("name", "application"),
+    ("window_id", "window"),
+    ("window_title", "window"),
+    ("display_id", "display"),
+    ("monitor", "display"),
+    ("delay", "delay_ms"),
+    ("repeat", "repeat"),
+    ("count", "click_count"),
+    ("clicks", "click_count"),
+    ("coordinate_x", "x"),
+    ("coordinate_y", "y"),
+];
+
+/// Times that other tool sets give in seconds.
+const SECONDS: &[(&str, &str)] = &[("timeout", "timeout_ms"), ("duration", "duration_ms")];
+
+/// Parameters that are names, whose names may be numbers.
+const NUMBERED: &[&str] = &["window", "application", "display", "element", "from_element", "to_element"];
+
+/// Rewrites other names of parameters to ours, in snake_case, and drops nulls. Naming one parameter
+/// twice is an error.
+pub fn rewrite(row: &Row, arguments: Value) -> Result<Value> {
+    let given = match arguments {
+        Value::Null => Map::new(),
+        Value::Object(object) => object,
+        other => {
+            return Err(Error::argument(format!("The arguments of {} have to be an object.", row.name))
+                .expected("an object with a member for each parameter")
+                .found([kind(&other)]));
+        }
+    };
+    let empty = Map::new();
+    let known = row.input_schema().get("properties").and_then(Value::as_object).unwrap_or(&empty);
+    let mut taken: Map<String, Value> = Map::new();
+    for (name, value) in given {
+        if value.is_null() {
+            continue;
+        }
+        let (name, mut value) = ours(row, known, name, value);
+        if NUMBERED.contains(&name.as_str())
+            && let Some(number) = value.as_i64()
+        {
+            value = json!(number.to_string());
+        }
+        if taken.contains_key(&name) {
+            return Err(Error::argument(format!("The parameter {name} is given twice, under two names."))
+                .remedy(format!("Pass {name} once.")));
+        }
+        taken.insert(name, value);
+    }
+    Ok(Value::Object(taken))
+}
+
+fn ours(row: &Row, known: &Map<String, Value>, name: String, value: Value) -> (String, Value) {
+    if known.contains_key(&name) {
+        return (name, value);
+    }
+    let snake = snake_case(&name);
+    if known.contains_key(&snake) {
+        return (snake, value);
+    }
+    if snake == "parent" {
+        return parent(known, value);
+    }
+    for (theirs, ours) in row.aliases.iter().chain(EVERYWHERE) {
+        if *theirs == snake && known.contains_key(*ours) {
+            return ((*ours).to_owned(), value);
+        }
+    }
+    for (theirs, ours) in SECONDS {
+        if *theirs == snake
+            && known.contains_key(*ours)
+            && let Some(seconds) = value.as_f64()
+        {
+            return ((*ours).to_owned(), json!((seconds * 1000.0).round() as i64));
+        }
+    }
+    (name, value)
+}
+
+/// `parent` names an application or one of its windows as a resource.
+fn parent(known: &Map<String, Value>, value: Value) -> (String, Value) {
+    let is_window = value.as_str().is_some_and(|name| name.contains("windows/"));
+    let name = if is_window && known.contains_key("window") { "window" } else { "application" };
+    if known.contains_key(name) { (name.to_owned(), value) } else { ("parent".to_owned(), value) }
+}
+
+/// `startX` is `start_x`, `elementId` is `element_id`.
+fn snake_case(name: &str) -> String {
+    let mut snake = String::with_capacity(name.len() + 4);
+    for c in name.chars() {
+        if c.is_ascii_uppercase() {
+            if !snake.is_empty() && !snake.ends_with('_') {
+                snake.push('_');
+            }
+            snake.push(c.to_ascii_lowercase());
+        } else {
+            snake.push(if c == '-' { '_' } else { c });
+        }
+    }
+    snake
+}
+
+/// Checks arguments against a schema of the plain form that [`crate::tool::schema_of`] makes, and names
+/// every fault.
+pub fn check(schema: &Value, arguments: &Value) -> Result<()> {
+    let mut faults = Faults::default();
+    faults.visit("", schema, arguments);
+    if faults.all.is_empty() {
+        return Ok(());
+    }
+    let code = if faults.missing_only { Code::MissingRequiredParameter } else { Code::InvalidArgument };
+    let text = faults.all.join("; ");
+    let mut error = Error::new(code, format!("{}{}.", text[..1].to_uppercase(), &text[1..]));
+    if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
+        let required: Vec<&str> =
+            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        error = error.expected(
+            properties
+                .iter()
+                .filter(|(name, _)| *name != "timeout_ms")
+                .map(|(name, property)| {
+                    let optional = if required.contains(&name.as_str()) { "" } else { "?" };
+                    format!("{name}{optional}: {}", form(property))
+                })
+                .collect::<Vec<_>>()
+                .join(", "),
+        );
+    }
+    Err(error)
+}
+
+struct Faults {
+    all: Vec<String>,
+    missing_only: bool,
+}
+
+impl Default for Faults {
+    fn default() -> Faults {
+        Faults { all: Vec::new(), missing_only: true }
+    }
+}
+
+impl Faults {
+    fn wrong(&mut self, fault: String) {
+        self.missing_only = false;
+        self.all.push(fault);
+    }
+
+    fn visit(&mut self, path: &str, schema: &Value, value: &Value) {
+        if let Some(options) = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array) {
+            let fits = options.iter().any(|option| {
+                let mut trial = Faults::default();
+                trial.visit(path, option, value);
+                trial.all.is_empty()
+            });
+            if !fits {
+                self.wrong(format!("{path} has to be {}, not {}", form(schema), show(value)));
+            }
+            return;
+        }
+        let fits = match schema.get("type").and_then(Value::as_str) {
+            Some("object") => value.is_object(),
+            Some("array") => value.is_array(),
+            Some("string") => value.is_string(),
+            Some("boolean") => value.is_boolean(),
+            Some("number") => value.is_number(),
+            Some("integer") => value.is_i64() || value.is_u64(),
+            _ => true,
+        };
+        if !fits {
+            let place = if path.is_empty() { "the arguments" } else { path };
+            return self.wrong(format!("{place} has to be {}, not {}", form(schema), show(value)));
+        }
+        if let Some(values) = schema.get("enum").and_then(Value::as_array)
+            && !values.contains(value)
+            && !self.is_other_name(values, value)
+        {
+            return self.wrong(format!("{path} has to be {}, not {}", form(schema), show(value)));
+        }
+        self.bounds(path, schema, value);
+        match value {
+            Value::Object(object) => self.members(path, schema, object),
+            Value::Array(items) => {
+                if let Some(each) = schema.get("items") {
+                    for (index, item) in items.iter().enumerate() {
+                        self.visit(&format!("{path}[{index}]"), each, item);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Modifiers have other names (`cmd`, `option`) that serde knows and the schema does not show.
+    fn is_other_name(&self, values: &[Value], value: &Value) -> bool {
+        values.iter().any(|known| known == "meta")
+            && serde_json::from_value::<deskhand_core::key::Modifier>(value.clone()).is_ok()
+    }
+
+    fn bounds(&mut self, path: &str, schema: &Value, value: &Value) {
+        let Some(number) = value.as_f64() else { return };
+        let low = schema.get("minimum").and_then(Value::as_f64);
+        let high = schema.get("maximum").and_then(Value::as_f64);
+        if low.is_some_and(|low| number < low) || high.is_some_and(|high| high < number) {
+            self.wrong(format!("{path} has to be {}, not {}", form(schema), show(value)));
+        }
+    }
+
+    fn members(&mut self, path: &str, schema: &Value, object: &Map<String, Value>) {
+        let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
+        let inside = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+        for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            if !object.contains_key(name) {
+                let shape = properties.get(name).map(form).unwrap_or_default();
+                self.all.push(format!("{} ({shape}) is required", inside(name)));
+            }
+        }
+        for (name, member) in object {
+            match properties.get(name) {
+                Some(property) => self.visit(&inside(name), property, member),
+                None if schema.get("additionalProperties") == Some(&Value::Bool(false)) => {
+                    self.wrong(format!("{} is no parameter", inside(name)));
+                }
+                None => {}
+            }
+        }
+    }
+}
+
+/// The expected form in words.
+fn form(schema: &Value) -> String {
+    if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+        let values: Vec<_> = values.iter().map(|value| value.as_str().unwrap_or("?")).collect();
+        return format!("one of {}", values.join(", "));
+    }
+    if let Some(options) = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array) {
+        return options.iter().map(form).collect::<Vec<_>>().join(" or ");
+    }
+    let kind = match schema.get("type").and_then(Value::as_str) {
+        Some("integer") => "an integer",
+        Some("number") => "a number",
+        Some("string") => "a string",
+        Some("boolean") => "true or false",
+        Some("array") => "an array",
+        Some("object") => "an object",
+        _ => "any value",
+    };
+    let of = match schema.get("items") {
+        Some(items) if kind == "an array" => {
+            format!(" of {}", form(items).trim_start_matches("an ").trim_start_matches("a "))
+        }
+        _ => String::new(),
+    };
+    let bounds = match (schema.get("minimum"), schema.get("maximum")) {
+        (Some(low), Some(high)) => format!(" from {low} to {high}"),
+        (Some(low), None) => format!(" from {low}"),
+        (None, Some(high)) => format!(" up to {high}"),
+        (None, None) => String::new(),
+    };
+    format!("{kind}{of}{bounds}")
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(number) if number.is_f64() => "a number",
+        Value::Number(_) => "an integer",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// A wrong value for a message: short, and never a long text, which may be a secret.
+fn show(value: &Value) -> String {
+    match value {
+        Value::String(text) if text.chars().count() > 40 => {
+            format!("a string of {} characters", text.chars().count())
+        }
+        Value::String(_) | Value::Bool(_) | Value::Number(_) | Value::Null => {
+            format!("the {} {value}", kind(value).trim_start_matches("an ").trim_start_matches("a "))
+        }
+        Value::Array(_) | Value::Object(_) => kind(value).to_owned(),
+    }
+}

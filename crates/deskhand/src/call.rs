@@ -1,0 +1,292 @@
+//! The one path that every request takes: name and JSON in, a reply and one log line out.
+
+use crate::images::Images;
+use crate::log;
+use crate::policy::Policy;
+use crate::refs::Refs;
+use crate::tool::{Bound, Effect, Reply, Row, Tool};
+use crate::tools;
+use deskhand_core::call::Cancellation;
+use deskhand_core::lane::{ClientId, Ticket};
+use deskhand_core::{Call, Code, Desktop, Error, Result};
+use serde_json::{Value, json};
+use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// How Deskhand was started.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// What may be listed and called.
+    pub policy: Policy,
+    /// The time limit of a call that names none.
+    pub timeout: Duration,
+    /// The time limit of pointer and keyboard calls that name none.
+    pub input_timeout: Duration,
+    /// Folders that files may be written to.
+    pub write_folders: Vec<PathBuf>,
+    /// How long a change waits for its consequence to show.
+    pub settle: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        let input_ms = std::env::var("MCP_MOUSE_TIMEOUT_MS").ok().and_then(|text| text.parse().ok());
+        Config {
+            policy: Policy::default(),
+            timeout: Duration::from_secs(10),
+            input_timeout: Duration::from_millis(input_ms.filter(|ms| 0 < *ms).unwrap_or(5000)),
+            write_folders: std::env::current_dir().ok().into_iter().chain([std::env::temp_dir()]).collect(),
+            settle: Duration::from_millis(100),
+        }
+    }
+}
+
+/// Everything that calls share.
+pub struct Server {
+    /// The desktop that is seen and worked.
+    pub desktop: Arc<Desktop>,
+    /// How Deskhand was started.
+    pub config: Config,
+    /// The numbers that elements were shown under.
+    pub refs: Refs,
+    /// The pictures that were returned, for coordinates taken from them.
+    pub images: Images,
+    /// Applications that were opened or attached through Deskhand.
+    pub tracked: Mutex<Vec<u32>>,
+    next_client: AtomicU64,
+    next_call: AtomicU64,
+}
+
+/// Somebody who calls: a connection, or the command line. When it goes, what it holds is let go of.
+pub struct Client {
+    /// Its number, for the order of its own calls.
+    pub id: ClientId,
+    /// What it calls itself.
+    pub name: Mutex<String>,
+    server: Arc<Server>,
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.server.desktop.release_client(self.id);
+    }
+}
+
+/// A call whose place in the order is fixed, ready to run.
+pub struct Prepared {
+    row: &'static Row,
+    bound: Result<Bound>,
+    arguments: Value,
+    call: Call,
+    client: Arc<Client>,
+    correlation: String,
+    /// The client's own earlier change that a read has to follow.
+    follow: Option<u64>,
+}
+
+impl Prepared {
+    /// Calls it off.
+    pub fn cancellation(&self) -> Cancellation {
+        self.call.cancellation().clone()
+    }
+}
+
+/// What a tool sees of its call.
+pub struct Context<'a> {
+    /// What calls share.
+    pub server: &'a Server,
+    /// The desktop.
+    pub desktop: &'a Arc<Desktop>,
+    /// Deadline, cancellation and place in the lane.
+    pub call: Call,
+    /// Who calls.
+    pub client: &'a Arc<Client>,
+    /// Identifies the call in the log.
+    pub correlation: String,
+}
+
+impl Server {
+    /// A server for a desktop.
+    pub fn new(desktop: Arc<Desktop>, config: Config) -> Arc<Server> {
+        Arc::new(Server {
+            desktop,
+            config,
+            refs: Refs::default(),
+            images: Images::default(),
+            tracked: Mutex::default(),
+            next_client: AtomicU64::new(1),
+            next_call: AtomicU64::new(1),
+        })
+    }
+
+    /// A new client.
+    pub fn client(self: &Arc<Server>, name: impl Into<String>) -> Arc<Client> {
+        Arc::new(Client {
+            id: self.next_client.fetch_add(1, Ordering::Relaxed),
+            name: Mutex::new(name.into()),
+            server: self.clone(),
+        })
+    }
+
+    /// Fixes a call's place in the order: called in the order in which requests arrive. `None` when no
+    /// tool has this name. Wrong arguments are found here and told when the call runs.
+    pub fn prepare(
+        &self,
+        client: &Arc<Client>,
+        name: &str,
+        arguments: Value,
+        correlation: Option<String>,
+    ) -> Option<Prepared> {
+        let (row, arguments) = tools::find(name, arguments)?;
+        let number = self.next_call.fetch_add(1, Ordering::Relaxed);
+        let correlation = correlation.unwrap_or_else(|| format!("c{}-{number}", client.id));
+        let timeout_ms = arguments.get("timeout_ms").and_then(Value::as_u64);
+        let bound = row.bind(arguments.clone());
+        let (effect, patience) =
+            bound.as_ref().map_or((Effect::Read, Duration::ZERO), |bound| (bound.effect, bound.patience));
+        let timeout = match timeout_ms {
+            Some(ms) => Duration::from_millis(ms),
+            None if effect == Effect::Input => self.config.input_timeout + patience,
+            None => self.config.timeout + patience,
+        };
+        let mut call = Call::with_timeout(timeout);
+        let mut follow = None;
+        if effect.takes_lane() {
+            call = call.with_ticket(self.desktop.lane.draw(client.id));
+        } else {
+            follow = self.desktop.lane.last_of(client.id);
+        }
+        Some(Prepared { row, bound, arguments, call, client: client.clone(), correlation, follow })
+    }
+
+    /// Runs a call to its end on this thread, and logs it. A panic becomes one failed call.
+    pub fn run(&self, prepared: Prepared) -> Result<Reply> {
+        let Prepared { row, bound, arguments, call, client, correlation, follow } = prepared;
+        let started = Instant::now();
+        let effect = bound.as_ref().map_or(row.effect, |bound| bound.effect);
+        let cx = Context { server: self, desktop: &self.desktop, call, client: &client, correlation };
+        let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            let bound = bound?;
+            if let Some(number) = follow {
+                self.desktop.lane.follow(&cx.call, client.id, number)?;
+            }
+            cx.enter(row, bound)
+        }))
+        .unwrap_or_else(|panic| Err(panicked(row, &panic)));
+        self.log(&cx, row, effect, &arguments, started, &result);
+        result
+    }
+
+    fn log(
+        &self,
+        cx: &Context,
+        row: &Row,
+        effect: Effect,
+        arguments: &Value,
+        started: Instant,
+        result: &Result<Reply>,
+    ) {
+        let error = result.as_ref().err();
+        let evidence = match result {
+            Ok(Reply::Data(data)) => data.get("effect").cloned().unwrap_or(Value::Null),
+            _ => Value::Null,
+        };
+        let internal = error.filter(|error| matches!(error.code, Code::Internal | Code::Backend));
+        log::line(
+            if internal.is_some() { "error" } else { "info" },
+            "call",
+            json!({
+                "correlation": cx.correlation,
+                "client": cx.client.id,
+                "tool": row.name,
+                "effect": effect,
+                "arguments": log::redact(arguments, row.secret),
+                "outcome": if error.is_none() { "ok" } else { "error" },
+                "evidence": evidence,
+                "code": error.map(|error| error.code),
+                "message": error.map(|error| &error.message),
+                "os": internal.and_then(|error| error.detail.os.as_ref()),
+                "duration_ms": (started.elapsed().as_secs_f64() * 100_000.0).round() / 100.0,
+            }),
+        );
+    }
+}
+
+impl Context<'_> {
+    /// Calls another tool as a part of this call: the gate, the remaining time and the place in the lane
+    /// are the same.
+    pub fn call<T: Tool>(&self, tool: T) -> Result<T::Output> {
+        let row = tools::row(T::NAME)
+            .ok_or_else(|| Error::new(Code::Internal, "A tool is missing from the table."))?;
+        self.server.config.policy.check(row, tool.effect())?;
+        if tool.effect().takes_lane() {
+            self.desktop.enter(&self.call)?;
+        }
+        tool.call(self)
+    }
+
+    /// Calls a tool by name as a part of this call, and logs it as a line of its own. `within` is its
+    /// time limit, at most what is left.
+    pub fn call_by_name(&self, name: &str, arguments: Value, place: usize) -> Result<Reply> {
+        let started = Instant::now();
+        let (row, arguments) = tools::find(name, arguments).ok_or_else(|| unknown_tool(name))?;
+        let bound = row.bind(arguments.clone())?;
+        let effect = bound.effect;
+        let mut call = self.call.clone();
+        if let Some(ms) = arguments.get("timeout_ms").and_then(Value::as_u64) {
+            call = call.within(Duration::from_millis(ms));
+        }
+        let cx = Context {
+            server: self.server,
+            desktop: self.desktop,
+            call,
+            client: self.client,
+            correlation: format!("{}.{place}", self.correlation),
+        };
+        let result = cx.enter(row, bound);
+        self.server.log(&cx, row, effect, &arguments, started, &result);
+        result
+    }
+
+    fn enter(&self, row: &Row, bound: Bound) -> Result<Reply> {
+        self.server.config.policy.check(row, bound.effect)?;
+        if bound.effect.takes_lane() {
+            self.desktop.enter(&self.call)?;
+        }
+        (bound.run)(self)
+    }
+
+    /// Lets other calls act while this one merely waits.
+    pub fn aside<T>(&self, wait: impl FnOnce() -> Result<T>) -> Result<T> {
+        if let Some(ticket) = self.call.ticket() {
+            Ticket::step_aside(ticket);
+        }
+        wait()
+    }
+}
+
+/// No tool has this name. Near names are offered.
+pub fn unknown_tool(name: &str) -> Error {
+    let wanted = name.to_lowercase().replace(['_', '-'], "");
+    let near = tools::names().filter(|known| {
+        let known = known.to_lowercase().replace('_', "");
+        known.contains(&wanted) || wanted.contains(&known)
+    });
+    Error::argument(format!("There is no tool called {name:?}."))
+        .found(near)
+        .remedy("List the tools for their names.")
+}
+
+fn panicked(row: &Row, panic: &Box<dyn std::any::Any + Send>) -> Error {
+    let text = panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_default();
+    Error::new(Code::Internal, format!("A defect in Deskhand ended this call of {}; others go on.", row.name))
+        .os(text)
+        .remedy("Please report it with the log line of this call.")
+}

@@ -1,0 +1,12 @@
+//! Deskhand: see and work a desktop over MCP, JSON-RPC and from a terminal.
+
+pub mod arguments;
+pub mod call;
+pub mod encode;
+pub mod images;
+pub mod log;
+pub mod policy;
+pub mod profiles;
+pub mod refs;
+pub mod tool;
+pub mod tools;

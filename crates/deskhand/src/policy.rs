@@ -1,0 +1,73 @@
+//! The gate: what a call would do against what Deskhand was started to allow.
+
+use crate::tool::{Effect, Row};
+use deskhand_core::{Code, Error, Result};
+
+/// What may be listed and called.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Policy {
+    /// Nothing but looking.
+    pub read_only: bool,
+    /// Tools, groups or effects that are allowed although they are off by default.
+    pub allow: Vec<String>,
+    /// Tools, groups or effects that are off.
+    pub deny: Vec<String>,
+}
+
+impl Policy {
+    /// Whether a tool may be used for something with this effect.
+    pub fn check(&self, row: &Row, effect: Effect) -> Result<()> {
+        let denied = |message: String, remedy: &str| {
+            Err(Error::new(Code::DeniedByPolicy, message).remedy(remedy.to_owned()))
+        };
+        if self.read_only && effect != Effect::Read {
+            return denied(
+                format!("{} would {}, and Deskhand was started with --read-only.", row.name, verb(effect)),
+                "Start it without --read-only to allow this.",
+            );
+        }
+        if let Some(rule) = self.deny.iter().find(|rule| names(rule, row, effect)) {
+            return denied(
+                format!("{} is off: Deskhand was started with --deny {rule}.", row.name),
+                "Start it without that option to allow this.",
+            );
+        }
+        if effect == Effect::Script && !self.allow.iter().any(|rule| names(rule, row, effect)) {
+            return denied(
+                format!("{} runs code, which is off by default.", row.name),
+                "Start Deskhand with --allow shell to allow this.",
+            );
+        }
+        Ok(())
+    }
+
+    /// Whether a tool is listed: whether anything that it does is allowed.
+    pub fn lists(&self, row: &Row) -> bool {
+        let least = if row.effect == Effect::File { Effect::Read } else { row.effect };
+        self.check(row, least).is_ok()
+    }
+
+    /// Whether programs that interpret code (shells, Python …) may be started.
+    pub fn allows_shell(&self) -> bool {
+        self.allow.iter().any(|rule| rule == "shell" || rule == "script")
+    }
+}
+
+/// Whether a rule names this tool, its group or its effect.
+fn names(rule: &str, row: &Row, effect: Effect) -> bool {
+    let rule = rule.trim().to_ascii_lowercase();
+    rule == row.name
+        || rule == effect.name()
+        || rule == format!("{:?}", row.group).to_ascii_lowercase()
+        || (rule == "shell" && effect == Effect::Script)
+}
+
+const fn verb(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Read => "look",
+        Effect::File => "write a file",
+        Effect::Change => "change the desktop",
+        Effect::Input => "make input",
+        Effect::Script => "run code",
+    }
+}

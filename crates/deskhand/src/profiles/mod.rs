@@ -1,0 +1,105 @@
+//! Which rows a client is shown. Every tool can be called under every profile, unless policy denies it.
+
+use crate::call::Server;
+use crate::tool::{Effect, Row};
+use crate::tools;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// A public surface.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// The curated set.
+    #[default]
+    Standard,
+    /// Every canonical tool.
+    Full,
+}
+
+impl Profile {
+    /// Every profile.
+    pub const ALL: &'static [Profile] = &[Profile::Standard, Profile::Full];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Profile::Standard => "standard",
+            Profile::Full => "full",
+        }
+    }
+
+    /// The profile of this name.
+    pub fn from_name(name: &str) -> Option<Profile> {
+        Profile::ALL.iter().copied().find(|profile| profile.name() == name)
+    }
+
+    /// The rows that it lists, in their order.
+    pub fn rows(self) -> Vec<&'static Row> {
+        match self {
+            Profile::Standard => STANDARD.iter().filter_map(|name| tools::row(name)).collect(),
+            Profile::Full => tools::rows().collect(),
+        }
+    }
+
+    /// The rows as `tools/list` shows them, without what policy denies.
+    pub fn list(self, server: &Server) -> Vec<Listed> {
+        self.rows().into_iter().filter(|row| server.config.policy.lists(row)).map(Listed::of).collect()
+    }
+}
+
+/// The curated set: what a model needs to see and work a desktop, within what it can keep in mind.
+const STANDARD: &[&str] = &[
+    "take_screenshot",
+    "get_ui_elements",
+    "find_elements",
+    "wait_for",
+    "list_windows",
+    "list_displays",
+    "list_running_apps",
+    "click",
+    "move_mouse",
+    "drag",
+    "scroll",
+    "type_text",
+    "press_key",
+    "click_ui_element",
+    "set_ui_element_value",
+    "perform_element_action",
+    "focus_window",
+    "set_window",
+    "launch_app",
+    "quit_app",
+    "run_steps",
+];
+
+/// One tool as `tools/list` shows it, by the MCP specification ("Tool").
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Listed {
+    /// The name to call it by.
+    pub name: &'static str,
+    /// What it does.
+    pub description: String,
+    /// Its arguments.
+    pub input_schema: Value,
+    /// Its answer, for tools whose answer is data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
+    /// Hints about its effect.
+    pub annotations: Value,
+}
+
+impl Listed {
+    fn of(row: &'static Row) -> Listed {
+        Listed {
+            name: row.name,
+            description: row.description().to_owned(),
+            input_schema: row.input_schema().clone(),
+            output_schema: row.output_schema().cloned(),
+            annotations: match row.effect {
+                Effect::Read | Effect::File => json!({ "readOnlyHint": row.effect == Effect::Read }),
+                Effect::Change | Effect::Input | Effect::Script => json!({ "destructiveHint": true }),
+            },
+        }
+    }
+}

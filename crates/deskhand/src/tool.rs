@@ -1,0 +1,451 @@
+//! A tool is its argument struct: fields are parameters, doc comments are descriptions.
+//!
+//! [`Row::of`] makes the one row that listing, command line, documentation, annotations and policy read.
+
+use crate::arguments;
+use crate::call::Context;
+use deskhand_core::{Code, Error, Result};
+use schemars::transform::Transform;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::{PoisonError, RwLock};
+use std::time::Duration;
+
+/// One tool. The type's own fields are its arguments.
+pub trait Tool: DeserializeOwned + JsonSchema + Send + 'static {
+    /// The canonical name: `verb_noun`.
+    const NAME: &'static str;
+    /// The most that a call of it can do.
+    const EFFECT: Effect;
+    /// What it can fail with, besides what every tool can ([`COMMON_ERRORS`]).
+    const ERRORS: &'static [Code];
+    /// Other names of its parameters, besides those that hold everywhere.
+    const ALIASES: &'static [(&'static str, &'static str)] = &[];
+    /// Parameters that are logged by their length only.
+    const SECRET: &'static [&'static str] = &[];
+    /// Which group of the full set it belongs to, for listing and `enable_tools`.
+    const GROUP: Group;
+    /// What it answers.
+    type Output: Output;
+
+    /// What this call does, at the most [`Tool::EFFECT`].
+    fn effect(&self) -> Effect {
+        Self::EFFECT
+    }
+
+    /// Time that the caller asked for (a delay, a hold, a wait), added to the default time limit.
+    fn patience(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// Does it.
+    fn call(self, cx: &Context) -> Result<Self::Output>;
+}
+
+/// What a call does to the world, from nothing to anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// Looks, and changes nothing.
+    Read,
+    /// Writes a file that the caller named.
+    File,
+    /// Changes the desktop: windows, applications, the clipboard.
+    Change,
+    /// Makes input as a person would: anything that a person can do.
+    Input,
+    /// Runs code.
+    Script,
+}
+
+impl Effect {
+    /// Every effect.
+    pub const ALL: [Effect; 5] = [Effect::Read, Effect::File, Effect::Change, Effect::Input, Effect::Script];
+
+    /// The name in the policy and in the log.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Effect::Read => "read",
+            Effect::File => "file",
+            Effect::Change => "change",
+            Effect::Input => "input",
+            Effect::Script => "script",
+        }
+    }
+
+    /// Whether calls with it take the lane.
+    pub const fn takes_lane(self) -> bool {
+        match self {
+            Effect::Read | Effect::File => false,
+            Effect::Change | Effect::Input | Effect::Script => true,
+        }
+    }
+}
+
+/// A group of tools that belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Group {
+    /// Pointer.
+    Pointer,
+    /// Keyboard.
+    Keyboard,
+    /// Displays and pixels.
+    Screen,
+    /// Accessibility elements.
+    Elements,
+    /// Windows.
+    Windows,
+    /// Applications.
+    Applications,
+    /// Several calls in one.
+    Steps,
+}
+
+/// What every tool can fail with.
+pub const COMMON_ERRORS: &[Code] = &[
+    Code::InvalidArgument,
+    Code::MissingRequiredParameter,
+    Code::Unsupported,
+    Code::Timeout,
+    Code::Cancelled,
+    Code::DeniedByPolicy,
+    Code::Backend,
+    Code::Internal,
+];
+
+/// One row of the table of tools.
+pub struct Row {
+    /// The canonical name.
+    pub name: &'static str,
+    /// The most that a call can do.
+    pub effect: Effect,
+    /// The group.
+    pub group: Group,
+    /// What it can fail with, besides [`COMMON_ERRORS`].
+    pub errors: &'static [Code],
+    /// Other names of its parameters.
+    pub aliases: &'static [(&'static str, &'static str)],
+    /// Parameters that are logged by their length only.
+    pub secret: &'static [&'static str],
+    schema: fn() -> Value,
+    output: fn() -> Option<Value>,
+    bind: fn(Value) -> Result<Bound>,
+}
+
+struct Made {
+    input: Value,
+    output: Option<Value>,
+    description: String,
+}
+
+/// A call with typed arguments, ready to run.
+pub struct Bound {
+    /// What this call does.
+    pub effect: Effect,
+    /// Time that the caller asked for.
+    pub patience: Duration,
+    /// Does it.
+    pub run: Box<dyn FnOnce(&Context) -> Result<Reply> + Send>,
+}
+
+impl Row {
+    /// The row of a tool.
+    pub const fn of<T: Tool>() -> Row {
+        Row {
+            name: T::NAME,
+            effect: T::EFFECT,
+            group: T::GROUP,
+            errors: T::ERRORS,
+            aliases: T::ALIASES,
+            secret: T::SECRET,
+            schema: schema_of::<T>,
+            output: <T::Output as Output>::schema,
+            bind: bind::<T>,
+        }
+    }
+
+    /// The schema of the arguments.
+    pub fn input_schema(&self) -> &'static Value {
+        &self.made().input
+    }
+
+    /// The schema of the answer, for tools whose answer is data.
+    pub fn output_schema(&self) -> Option<&'static Value> {
+        self.made().output.as_ref()
+    }
+
+    /// What the tool does, for the model and the documentation.
+    pub fn description(&self) -> &'static str {
+        &self.made().description
+    }
+
+    /// Takes arguments in three steps: other names rewritten, the schema checked with all faults at once,
+    /// then the types.
+    pub fn bind(&self, arguments: Value) -> Result<Bound> {
+        let arguments = arguments::rewrite(self, arguments)?;
+        arguments::check(self.input_schema(), &arguments)?;
+        (self.bind)(arguments)
+    }
+
+    /// What is derived from the type, made when it is first asked for: a program that makes one call
+    /// does not pay for fifty schemas.
+    fn made(&self) -> &'static Made {
+        static MADE: RwLock<BTreeMap<&'static str, &'static Made>> = RwLock::new(BTreeMap::new());
+        if let Some(made) = MADE.read().unwrap_or_else(PoisonError::into_inner).get(self.name) {
+            return made;
+        }
+        let made: &'static Made = Box::leak(Box::new(self.make()));
+        MADE.write().unwrap_or_else(PoisonError::into_inner).entry(self.name).or_insert(made)
+    }
+
+    fn make(&self) -> Made {
+        let mut input = (self.schema)();
+        let description = match input.as_object_mut().and_then(|object| object.remove("description")) {
+            Some(Value::String(text)) => text,
+            _ => String::new(),
+        };
+        let timeout = json!({ "type": "integer", "minimum": 1 });
+        match input.get_mut("properties").and_then(Value::as_object_mut) {
+            Some(properties) => {
+                properties.insert("timeout_ms".into(), timeout);
+            }
+            None => input["properties"] = json!({ "timeout_ms": timeout }),
+        }
+        Made { input, output: (self.output)(), description }
+    }
+}
+
+fn bind<T: Tool>(mut arguments: Value) -> Result<Bound> {
+    if let Some(object) = arguments.as_object_mut() {
+        object.remove("timeout_ms");
+    }
+    let tool: T = serde_path_to_error::deserialize(arguments).map_err(|error| {
+        let path = error.path().to_string();
+        let place = if path == "." { String::new() } else { format!("{path}: ") };
+        Error::argument(format!("{place}{}.", error.inner()))
+    })?;
+    Ok(Bound {
+        effect: tool.effect(),
+        patience: tool.patience(),
+        run: Box::new(move |cx| Ok(tool.call(cx)?.reply())),
+    })
+}
+
+/// What a tool answers, of one of three kinds.
+pub enum Reply {
+    /// A picture: an image block and one short text.
+    Picture(Picture),
+    /// Text for reading.
+    Reading(String),
+    /// Data: the same JSON as text and as structured content.
+    Data(Value),
+}
+
+/// An encoded picture.
+#[derive(Clone, Debug)]
+pub struct Picture {
+    /// The encoded bytes in base64.
+    pub base64: std::sync::Arc<str>,
+    /// `image/png` and the like.
+    pub mime: &'static str,
+    /// How to use it.
+    pub text: String,
+    /// The same as data, for surfaces that have no image blocks.
+    pub data: Value,
+}
+
+/// A type that a tool can answer with.
+pub trait Output {
+    /// The schema of structured content, for data only: clients that see structured content drop
+    /// pictures.
+    fn schema() -> Option<Value>;
+    /// The answer.
+    fn reply(self) -> Reply;
+}
+
+/// Data as a tool's answer.
+pub struct Data<T>(pub T);
+
+impl<T: Serialize + JsonSchema> Output for Data<T> {
+    fn schema() -> Option<Value> {
+        let mut schema = schema_of::<T>();
+        strip_descriptions(&mut schema);
+        Some(schema)
+    }
+
+    fn reply(self) -> Reply {
+        Reply::Data(
+            serde_json::to_value(self.0).unwrap_or_else(|error| json!({ "error": error.to_string() })),
+        )
+    }
+}
+
+impl Output for Picture {
+    fn schema() -> Option<Value> {
+        None
+    }
+
+    fn reply(self) -> Reply {
+        Reply::Picture(self)
+    }
+}
+
+impl Output for Reply {
+    fn schema() -> Option<Value> {
+        None
+    }
+
+    fn reply(self) -> Reply {
+        self
+    }
+}
+
+/// An integer within bounds: the schema and the check are one value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Ranged<const LOW: i64, const HIGH: i64>(i64);
+
+impl<const LOW: i64, const HIGH: i64> Ranged<LOW, HIGH> {
+    /// The number, if it lies within the bounds.
+    pub fn new(value: i64) -> Option<Self> {
+        (LOW <= value && value <= HIGH).then_some(Ranged(value))
+    }
+
+    /// The number.
+    pub const fn get(self) -> i64 {
+        self.0
+    }
+
+    /// The number, which is not negative.
+    pub fn unsigned(self) -> u64 {
+        u64::try_from(self.0).unwrap_or(0)
+    }
+
+    /// The number as milliseconds.
+    pub fn milliseconds(self) -> Duration {
+        Duration::from_millis(self.unsigned())
+    }
+}
+
+impl<'de, const LOW: i64, const HIGH: i64> Deserialize<'de> for Ranged<LOW, HIGH> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = i64::deserialize(deserializer)?;
+        Ranged::new(value)
+            .ok_or_else(|| serde::de::Error::custom(format!("{value} is outside {LOW} to {HIGH}")))
+    }
+}
+
+impl<const LOW: i64, const HIGH: i64> JsonSchema for Ranged<LOW, HIGH> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("Ranged_{LOW}_{HIGH}").into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({ "type": "integer", "minimum": LOW, "maximum": HIGH })
+    }
+}
+
+/// The schema of a type in the plain form that every client takes: no references, no titles, no
+/// `type: [x, "null"]`, no formats, and enumerations as `enum`.
+pub fn schema_of<T: JsonSchema>() -> Value {
+    let settings = schemars::generate::SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    Plain.transform(&mut schema);
+    schema.to_value()
+}
+
+struct Plain;
+
+impl Transform for Plain {
+    fn transform(&mut self, schema: &mut Schema) {
+        schemars::transform::transform_subschemas(self, schema);
+        let Some(object) = schema.as_object_mut() else { return };
+        for noise in ["$schema", "title", "format", "$defs"] {
+            object.remove(noise);
+        }
+        if object.get("default").is_some_and(|default| is_empty(default)) {
+            object.remove("default");
+        }
+        if let Some(Value::Array(types)) = object.get_mut("type") {
+            types.retain(|kind| kind != "null");
+            if let [only] = &types[..] {
+                let only = only.clone();
+                object.insert("type".into(), only);
+            }
+        }
+        if let Some(Value::Array(values)) = object.get_mut("enum") {
+            values.retain(|value| !value.is_null());
+        }
+        for choice in ["anyOf", "oneOf"] {
+            flatten_choice(object, choice);
+        }
+        // `uint` types carry a minimum of zero; that is worth keeping. Their maximum is not.
+        if object.get("maximum").and_then(Value::as_u64).is_some_and(|most| most >= u64::from(u32::MAX)) {
+            object.remove("maximum");
+        }
+        if let Some(Value::String(text)) = object.get_mut("description") {
+            *text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        }
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        Value::String(text) => text.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// `anyOf [X, null]` is X; a choice of constants is an `enum`.
+fn flatten_choice(object: &mut Map<String, Value>, choice: &str) {
+    let Some(Value::Array(mut options)) = object.remove(choice) else { return };
+    options.retain(|option| option.get("type") != Some(&json!("null")));
+    let constants: Option<Vec<Value>> = options
+        .iter()
+        .map(|option| match (option.get("const"), option.get("enum")) {
+            (Some(only), _) => Some(vec![only.clone()]),
+            (None, Some(Value::Array(values))) => Some(values.clone()),
+            _ => None,
+        })
+        .collect::<Option<Vec<_>>>()
+        .map(|lists| lists.concat());
+    if let Some(values) = constants {
+        object.insert("type".into(), json!("string"));
+        object.insert("enum".into(), Value::Array(values));
+    } else if let [Value::Object(only)] = &options[..] {
+        for (key, value) in only {
+            object.entry(key.clone()).or_insert_with(|| value.clone());
+        }
+    } else {
+        object.insert(choice.into(), Value::Array(options));
+    }
+}
+
+fn strip_descriptions(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            // A property may itself be called "description": then it is an object, not a text.
+            if object.get("description").is_some_and(Value::is_string) {
+                object.remove("description");
+            }
+            object.values_mut().for_each(strip_descriptions);
+        }
+        Value::Array(items) => items.iter_mut().for_each(strip_descriptions),
+        _ => {}
+    }
+}

@@ -1,0 +1,70 @@
+//! The public surface: one file for each noun. This list is the table that everything else reads.
+
+pub mod evidence;
+pub mod pointer;
+pub mod target;
+pub mod windows;
+
+use crate::tool::Row;
+use serde_json::Value;
+
+/// Every table, in the order in which tools are listed.
+static TABLES: &[&[Row]] = &[pointer::TOOLS, windows::TOOLS];
+
+/// Another name of a tool, with the arguments it adds or changes.
+pub struct Alias {
+    /// The other name.
+    pub name: &'static str,
+    /// The tool behind it.
+    pub tool: &'static str,
+    /// Turns its arguments into the tool's.
+    pub adapt: fn(Value) -> Value,
+}
+
+/// Other names of tools.
+static ALIASES: &[&[Alias]] = &[pointer::ALIASES, windows::ALIASES];
+
+/// Every canonical tool.
+pub fn rows() -> impl Iterator<Item = &'static Row> {
+    TABLES.iter().flat_map(|table| table.iter())
+}
+
+/// The canonical tool of this name.
+pub fn row(name: &str) -> Option<&'static Row> {
+    rows().find(|row| row.name == name)
+}
+
+/// Every other name.
+pub fn aliases() -> impl Iterator<Item = &'static Alias> {
+    ALIASES.iter().flat_map(|table| table.iter())
+}
+
+/// Every name that can be called.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    rows().map(|row| row.name).chain(aliases().map(|alias| alias.name))
+}
+
+/// The tool that a name stands for, with its arguments as the tool takes them.
+pub fn find(name: &str, arguments: Value) -> Option<(&'static Row, Value)> {
+    if let Some(row) = row(name) {
+        return Some((row, arguments));
+    }
+    let alias = aliases().find(|alias| alias.name == name)?;
+    Some((row(alias.tool)?, (alias.adapt)(arguments)))
+}
+
+/// An alias that changes nothing but the name.
+pub const fn same(name: &'static str, tool: &'static str) -> Alias {
+    Alias { name, tool, adapt: std::convert::identity }
+}
+
+/// Adds an argument unless the caller gave it.
+pub fn with(mut arguments: Value, name: &str, value: Value) -> Value {
+    if arguments.is_null() {
+        arguments = Value::Object(serde_json::Map::new());
+    }
+    if let Value::Object(object) = &mut arguments {
+        object.entry(name).or_insert(value);
+    }
+    arguments
+}
