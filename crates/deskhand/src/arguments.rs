@@ -23,7 +23,6 @@ const EVERYWHERE: &[(&str, &str)] = &[
     ("display_id", "display"),
     ("monitor", "display"),
     ("delay", "delay_ms"),
-    ("repeat", "repeat"),
     ("count", "click_count"),
     ("clicks", "click_count"),
     ("coordinate_x", "x"),

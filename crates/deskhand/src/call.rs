@@ -4,6 +4,7 @@ use crate::images::Images;
 use crate::log;
 use crate::policy::Policy;
 use crate::refs::Refs;
+use crate::snapshot::Snapshots;
 use crate::tool::{Bound, Effect, Reply, Row, Tool};
 use crate::tools;
 use deskhand_core::call::Cancellation;
@@ -54,6 +55,8 @@ pub struct Server {
     pub refs: Refs,
     /// The pictures that were returned, for coordinates taken from them.
     pub images: Images,
+    /// The readings of elements that were returned.
+    pub snapshots: Snapshots,
     /// Applications that were opened or attached through Deskhand.
     pub tracked: Mutex<Vec<u32>>,
     next_client: AtomicU64,
@@ -116,6 +119,7 @@ impl Server {
             config,
             refs: Refs::default(),
             images: Images::default(),
+            snapshots: Snapshots::default(),
             tracked: Mutex::default(),
             next_client: AtomicU64::new(1),
             next_call: AtomicU64::new(1),

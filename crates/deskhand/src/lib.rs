@@ -8,5 +8,6 @@ pub mod log;
 pub mod policy;
 pub mod profiles;
 pub mod refs;
+pub mod snapshot;
 pub mod tool;
 pub mod tools;

@@ -199,7 +199,8 @@ fn counts(change: &Change) -> bool {
     }
 }
 
-fn describe(change: &Change) -> String {
+/// A change in words.
+pub fn describe(change: &Change) -> String {
     let detail = &change.detail;
     match change.kind {
         Kind::State => format!("an element became {}{detail}", if change.on { "" } else { "not " }),

@@ -1,15 +1,32 @@
 //! The public surface: one file for each noun. This list is the table that everything else reads.
 
+pub mod apps;
+pub mod elements;
 pub mod evidence;
+pub mod find;
+pub mod keyboard;
+pub mod page;
 pub mod pointer;
+pub mod scroll;
+pub mod steps;
 pub mod target;
+pub mod wait;
 pub mod windows;
 
 use crate::tool::Row;
 use serde_json::Value;
 
 /// Every table, in the order in which tools are listed.
-static TABLES: &[&[Row]] = &[pointer::TOOLS, windows::TOOLS];
+static TABLES: &[&[Row]] = &[
+    pointer::TOOLS,
+    scroll::TOOLS,
+    keyboard::TOOLS,
+    elements::TOOLS,
+    wait::TOOLS,
+    windows::TOOLS,
+    apps::TOOLS,
+    steps::TOOLS,
+];
 
 /// Another name of a tool, with the arguments it adds or changes.
 pub struct Alias {
@@ -22,7 +39,16 @@ pub struct Alias {
 }
 
 /// Other names of tools.
-static ALIASES: &[&[Alias]] = &[pointer::ALIASES, windows::ALIASES];
+static ALIASES: &[&[Alias]] = &[
+    pointer::ALIASES,
+    scroll::ALIASES,
+    keyboard::ALIASES,
+    elements::ALIASES,
+    wait::ALIASES,
+    windows::ALIASES,
+    apps::ALIASES,
+    steps::ALIASES,
+];
 
 /// Every canonical tool.
 pub fn rows() -> impl Iterator<Item = &'static Row> {

@@ -1,10 +1,13 @@
 //! The pointer: clicking, moving, dragging, scrolling.
 
+use super::elements::click_element;
 use super::evidence::{Acted, Pointer, Witness, pointer};
+use super::find::{self, Which};
 use super::target::{self, At};
 use super::{Alias, same, with};
 use crate::call::Context;
 use crate::tool::{Data, Effect, Group, Ranged, Row, Tool};
+use deskhand_core::element::Element;
 use deskhand_core::geometry::require_on_screen;
 use deskhand_core::input::{Button, Hands, Held};
 use deskhand_core::key::Modifier;
@@ -60,6 +63,8 @@ pub struct Click {
     pub window: Option<String>,
     /// x and y are pixels of this screenshot (its image id).
     pub image: Option<String>,
+    /// Click the middle of this element instead (ref or selector); refused when it is covered or disabled.
+    pub element: Option<String>,
     /// Which button.
     pub button: Button,
     /// 2 is a double click, 3 a triple click.
@@ -85,17 +90,24 @@ impl Tool for Click {
     }
 
     fn call(self, cx: &Context) -> Result<Data<Acted>> {
-        let at = At {
-            x: self.x,
-            y: self.y,
-            display: self.display.as_deref(),
-            window: self.window.as_deref(),
-            image: self.image.as_deref(),
-        };
         let settle = self.settle_ms.map_or(cx.server.config.settle, Ranged::milliseconds);
         let count = self.click_count.map_or(1, |count| count.get() as u32);
-        let point = at.resolve(cx)?;
-        let mut acted = click_at(cx, point, self.button, count, &self.modifiers, settle)?;
+        let mut acted = if let Some(element) = &self.element {
+            if self.x.is_some() || self.y.is_some() {
+                return Err(Error::argument("Pass either element or x and y, not both."));
+            }
+            let which = Which { element: Some(element), window: self.window.as_deref(), application: None };
+            click_element(cx, &find::act(cx, which)?, self.button, count, &self.modifiers, settle)?
+        } else {
+            let at = At {
+                x: self.x,
+                y: self.y,
+                display: self.display.as_deref(),
+                window: self.window.as_deref(),
+                image: self.image.as_deref(),
+            };
+            click_at(cx, at.resolve(cx)?, self.button, count, &self.modifiers, settle)?
+        };
         if self.show_animation.is_some() {
             acted.ignored.push("show_animation");
         }
@@ -112,6 +124,19 @@ pub fn click_at(
     modifiers: &[Modifier],
     settle: Duration,
 ) -> Result<Acted> {
+    click_watched(cx, point, button, count, modifiers, settle, None)
+}
+
+/// The same, watching an element that lies there.
+pub fn click_watched(
+    cx: &Context,
+    point: Option<Point>,
+    button: Button,
+    count: u32,
+    modifiers: &[Modifier],
+    settle: Duration,
+    element: Option<&Element>,
+) -> Result<Acted> {
     let mut hands = cx.desktop.input(&cx.call)?;
     if let Some(point) = point {
         hands.move_to(point)?;
@@ -120,18 +145,19 @@ pub fn click_at(
     arrived(point, place)?;
     let looks = !settle.is_zero();
     let window = if looks { cx.desktop.windows.at(&cx.call, place).ok().flatten() } else { None };
-    if let (true, Some(window), Some(_)) = (looks, &window, point) {
-        // What merely passing over it does (a highlight, a tool tip) is not a consequence of the click.
+    if let (Some(window), Some(_)) = (&window, point) {
+        // What merely passing over it does (a highlight, a tool tip) is no consequence of the click.
         cx.desktop.windows.settle(&cx.call, window.id, settle.min(Duration::from_millis(100))).ok();
     }
-    let area = Rect::new(place.x, place.y, 1, 1).grown(8);
+    let area =
+        element.and_then(|element| element.bounds).unwrap_or(Rect::new(place.x, place.y, 1, 1).grown(8));
     let witness = looks.then(|| Witness::begin(cx, window.as_ref(), area));
     hands.hold(modifiers)?;
     hands.click(button, count)?;
     let place = hands.position()?;
     drop(hands);
     let acted = match witness {
-        Some(witness) => witness.conclude(cx, settle, None)?,
+        Some(witness) => witness.conclude(cx, settle, element)?,
         None => Acted::unverified("settle_ms is 0, so nothing was looked for."),
     };
     Ok(acted.at(cx, place, window.as_ref()))
@@ -165,6 +191,8 @@ pub struct DoubleClick {
     pub window: Option<String>,
     /// x and y are pixels of this screenshot.
     pub image: Option<String>,
+    /// The middle of this element instead.
+    pub element: Option<String>,
     /// Which button.
     pub button: Button,
     /// Keys held meanwhile.
@@ -187,6 +215,7 @@ impl Tool for DoubleClick {
             display: self.display,
             window: self.window,
             image: self.image,
+            element: self.element,
             button: self.button,
             click_count: Ranged::new(2),
             modifiers: self.modifiers,

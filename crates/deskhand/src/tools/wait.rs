@@ -1,0 +1,265 @@
+//! Waiting for something to come true.
+
+use super::Alias;
+use super::elements::{ElementInfo, Wanted};
+use super::find::{self, Which};
+use super::target;
+use super::windows::WindowInfo;
+use crate::call::Context;
+use crate::tool::{Data, Effect, Group, Ranged, Row, Tool};
+use deskhand_core::element::Bounds;
+use deskhand_core::{Code, Error, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::time::{Duration, Instant};
+
+/// The table of this noun.
+pub static TOOLS: &[Row] = &[Row::of::<WaitFor>()];
+
+/// Other names.
+pub static ALIASES: &[Alias] = &[];
+
+/// Wait until one of the conditions holds: an element, a text or a window is there (or gone), the pixels
+/// have come to rest, a process has ended. Several are alternatives: the reply says which came true.
+#[derive(Deserialize, JsonSchema, Default)]
+#[serde(deny_unknown_fields, default)]
+pub struct WaitFor {
+    /// An element that fits this selector, with a state perhaps: `button[name="OK"]:enabled`.
+    pub selector: Option<String>,
+    /// An element of this role.
+    pub role: Option<String>,
+    /// An element of this name (a part is enough).
+    pub title: Option<String>,
+    /// An element with this identifier.
+    pub identifier: Option<String>,
+    /// A text that some element shows.
+    pub text: Option<String>,
+    /// A window whose title holds this.
+    pub window_title: Option<String>,
+    /// Wait until it is gone instead.
+    pub gone: bool,
+    /// No pixel changed for this long.
+    pub still_ms: Option<Ranged<50, 10_000>>,
+    /// This process has ended.
+    pub process_ended: Option<Ranged<1, 4_194_304>>,
+    /// Look for elements, texts and pixels only in this window.
+    pub window: Option<String>,
+    /// Look for elements and texts only in this application.
+    pub application: Option<String>,
+}
+
+/// What came true.
+#[derive(Serialize, JsonSchema)]
+pub struct Came {
+    /// Which condition.
+    pub condition: &'static str,
+    /// The element that fits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub element: Option<ElementInfo>,
+    /// How many elements fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matches: Option<usize>,
+    /// The window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<WindowInfo>,
+    /// How long it took.
+    pub waited_ms: u64,
+}
+
+impl Tool for WaitFor {
+    const NAME: &'static str = "wait_for";
+    const EFFECT: Effect = Effect::Read;
+    const ERRORS: &'static [Code] = &[
+        Code::InvalidSelector,
+        Code::WindowNotFound,
+        Code::ApplicationNotFound,
+        Code::AmbiguousTarget,
+        Code::PermissionDenied,
+    ];
+    const GROUP: Group = Group::Elements;
+    type Output = Data<Came>;
+
+    fn call(self, cx: &Context) -> Result<Data<Came>> {
+        let started = Instant::now();
+        let elements = [&self.selector, &self.role, &self.title, &self.identifier, &self.text];
+        let wanted = match elements.iter().any(|given| given.is_some()) {
+            true => Some(Wanted::new(
+                self.selector.as_deref(),
+                self.role.as_deref(),
+                self.title.as_deref(),
+                self.identifier.as_deref(),
+                self.text.as_deref(),
+            )?),
+            false => None,
+        };
+        if wanted.is_none()
+            && self.window_title.is_none()
+            && self.still_ms.is_none()
+            && self.process_ended.is_none()
+        {
+            return Err(Error::new(Code::MissingRequiredParameter, "Nothing says what to wait for.").expected(
+                "at least one of selector, role, title, identifier, text, window_title, still_ms, process_ended",
+            ));
+        }
+        let came = cx.aside(|| self.wait(cx, wanted.as_ref()))?;
+        let waited_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Ok(Data(Came { waited_ms, ..came }))
+    }
+}
+
+impl Came {
+    fn of(condition: &'static str) -> Came {
+        Came { condition, element: None, matches: None, window: None, waited_ms: 0 }
+    }
+}
+
+impl WaitFor {
+    fn wait(&self, cx: &Context, wanted: Option<&Wanted>) -> Result<Came> {
+        // Changes wake the next look at once; without them it looks every now and then.
+        let mut watch = match wanted {
+            Some(_) => cx.desktop.elements.watch(&cx.call).ok(),
+            None => None,
+        };
+        let mut rest =
+            self.still_ms.map(|_| Rest { since: Instant::now(), mark: cx.desktop.screen.mark(&cx.call) });
+        let mut seen = String::new();
+        loop {
+            if let Some(came) = self.look(cx, wanted, rest.as_mut(), &mut seen)? {
+                return Ok(came);
+            }
+            cx.call.check("waiting").map_err(|error| match error.code {
+                Code::Timeout => {
+                    Error::new(Code::Timeout, format!("{} did not come true in time.", self.words()))
+                        .found((!seen.is_empty()).then(|| seen.clone()))
+                        .remedy("Look at the screen; pass a larger timeout_ms if it only needs longer.")
+                }
+                _ => error,
+            })?;
+            let pause = if rest.is_some() { Duration::from_millis(20) } else { Duration::from_millis(200) };
+            let until = (Instant::now() + pause).min(cx.call.deadline());
+            match &mut watch {
+                Some(watch) if rest.is_none() => {
+                    if watch.next(&cx.call, until)?.is_some() {
+                        // Let a burst of changes pass before looking again.
+                        let burst = Instant::now() + Duration::from_millis(10);
+                        while watch.next(&cx.call, burst)?.is_some() {}
+                    }
+                }
+                _ => {
+                    let left = until.saturating_duration_since(Instant::now());
+                    cx.call.until_within(left, "waiting", || Ok(None::<()>)).map(drop).or_else(|error| {
+                        // The check above tells it better.
+                        if error.code == Code::Timeout { Ok(()) } else { Err(error) }
+                    })?;
+                }
+            }
+        }
+    }
+
+    fn look(
+        &self,
+        cx: &Context,
+        wanted: Option<&Wanted>,
+        rest: Option<&mut Rest>,
+        seen: &mut String,
+    ) -> Result<Option<Came>> {
+        if let Some(pid) = self.process_ended
+            && !cx.desktop.apps.alive(pid.get() as u32)
+        {
+            return Ok(Some(Came::of("process_ended")));
+        }
+        if let Some(title) = &self.window_title {
+            let windows = cx.desktop.windows.list(&cx.call)?;
+            let lower = title.to_lowercase();
+            let window = windows.iter().find(|window| window.title.to_lowercase().contains(&lower));
+            *seen = format!("windows: {}", windows.iter().map(target::line).collect::<Vec<_>>().join(", "));
+            if window.is_none() == self.gone {
+                let window = window.map(|window| WindowInfo::of(cx, window));
+                return Ok(Some(Came { window, ..Came::of("window_title") }));
+            }
+        }
+        if let Some(wanted) = wanted
+            && let Some(came) = self.look_for_elements(cx, wanted, seen)?
+        {
+            return Ok(Some(came));
+        }
+        match (rest, self.still_ms) {
+            (Some(rest), Some(still)) => self.look_for_rest(cx, rest, still.milliseconds()),
+            _ => Ok(None),
+        }
+    }
+
+    fn look_for_elements(&self, cx: &Context, wanted: &Wanted, seen: &mut String) -> Result<Option<Came>> {
+        let which =
+            Which { element: None, window: self.window.as_deref(), application: self.application.as_deref() };
+        let tree = match find::tree(cx, which, Bounds::Showing) {
+            Ok(tree) => tree,
+            // A window or an application that is not there yet may come, and its elements are gone.
+            Err(error) if matches!(error.code, Code::WindowNotFound | Code::ApplicationNotFound) => {
+                *seen = error.message;
+                return Ok(self.gone.then(|| Came::of("element")));
+            }
+            Err(error) => return Err(error),
+        };
+        let matches: Vec<usize> = wanted
+            .select(&tree)
+            .into_iter()
+            .filter(|index| find::shows(&tree.nodes[*index].element))
+            .collect();
+        *seen = format!("{} elements, {} of them fit", tree.nodes.len(), matches.len());
+        if matches.is_empty() != self.gone {
+            return Ok(None);
+        }
+        let element = matches.first().map(|index| {
+            let element = &tree.nodes[*index].element;
+            ElementInfo::of(cx.server.refs.show(element), element)
+        });
+        Ok(Some(Came { element, matches: Some(matches.len()), ..Came::of("element") }))
+    }
+
+    fn look_for_rest(&self, cx: &Context, rest: &mut Rest, still: Duration) -> Result<Option<Came>> {
+        let area = match &self.window {
+            Some(name) => target::window(cx, name)?.bounds,
+            None => deskhand_core::geometry::desktop_bounds(&cx.desktop.screen.displays(&cx.call)?),
+        };
+        let mark = match &rest.mark {
+            Ok(mark) => *mark,
+            Err(error) => return Err(Error::new(error.code, error.message.clone())),
+        };
+        if cx.desktop.screen.changed_since(&cx.call, mark, area)? {
+            *rest = Rest { since: Instant::now(), mark: cx.desktop.screen.mark(&cx.call) };
+            return Ok(None);
+        }
+        Ok((still <= rest.since.elapsed()).then(|| Came::of("still")))
+    }
+
+    fn words(&self) -> String {
+        let mut words = Vec::new();
+        let not = if self.gone { " to be gone" } else { "" };
+        for (what, text) in [
+            ("the selector", &self.selector),
+            ("the role", &self.role),
+            ("the name", &self.title),
+            ("the identifier", &self.identifier),
+            ("the text", &self.text),
+            ("the window title", &self.window_title),
+        ] {
+            if let Some(text) = text {
+                words.push(format!("{what} {text:?}{not}"));
+            }
+        }
+        if self.still_ms.is_some() {
+            words.push("a still screen".to_owned());
+        }
+        if let Some(pid) = self.process_ended {
+            words.push(format!("the end of process {}", pid.get()));
+        }
+        words.join(" or ")
+    }
+}
+
+/// Since when nothing was drawn.
+struct Rest {
+    since: Instant,
+    mark: Result<u64>,
+}
