@@ -2,4 +2,5 @@
 
 pub mod app;
 pub mod atspi;
+pub mod session;
 pub mod x11;

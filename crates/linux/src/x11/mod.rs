@@ -1,6 +1,9 @@
 //! Seeing and acting through an X server.
 
 pub mod input;
+pub mod keyboard;
 pub mod link;
+pub mod lock;
+mod locker;
 pub mod screen;
 pub mod window;
