@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::geometry::{Point, Rect, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A window's number, as the system gives it. Below 2^53 on every platform.
@@ -84,6 +85,31 @@ pub trait Windows: Send + Sync {
     /// `true` when it answered, `false` when it cannot be asked (no `_NET_WM_PING`, say); `timeout` when
     /// it could be and did not answer within `patience`.
     fn settle(&self, call: &Call, id: WindowId, patience: Duration) -> Result<bool>;
+}
+
+/// Shared between the desktop and providers that need to know the windows.
+impl<W: Windows> Windows for Arc<W> {
+    fn list(&self, call: &Call) -> Result<Vec<Window>> {
+        (**self).list(call)
+    }
+    fn at(&self, call: &Call, point: Point) -> Result<Option<Window>> {
+        (**self).at(call, point)
+    }
+    fn focus(&self, call: &Call, id: WindowId) -> Result<()> {
+        (**self).focus(call, id)
+    }
+    fn place(&self, call: &Call, id: WindowId, origin: Option<Point>, size: Option<Size>) -> Result<()> {
+        (**self).place(call, id, origin, size)
+    }
+    fn set_state(&self, call: &Call, id: WindowId, state: WindowState) -> Result<()> {
+        (**self).set_state(call, id, state)
+    }
+    fn close(&self, call: &Call, id: WindowId) -> Result<()> {
+        (**self).close(call, id)
+    }
+    fn settle(&self, call: &Call, id: WindowId, patience: Duration) -> Result<bool> {
+        (**self).settle(call, id, patience)
+    }
 }
 
 /// The stand-in where windows cannot be seen.

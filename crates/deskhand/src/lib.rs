@@ -3,8 +3,10 @@
 pub mod arguments;
 pub mod call;
 pub mod encode;
+pub mod files;
 pub mod images;
 pub mod log;
+pub mod picture;
 pub mod policy;
 pub mod profiles;
 pub mod refs;

@@ -7,6 +7,7 @@ pub mod find;
 pub mod keyboard;
 pub mod page;
 pub mod pointer;
+pub mod screen;
 pub mod scroll;
 pub mod steps;
 pub mod target;

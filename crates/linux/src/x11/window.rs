@@ -46,12 +46,7 @@ impl XWindows {
     }
 
     /// Runs `body` on a window that is there.
-    fn on<T>(
-        &self,
-        call: &Call,
-        id: WindowId,
-        body: impl FnOnce(&Target<'_>) -> Result<T>,
-    ) -> Result<T> {
+    fn on<T>(&self, call: &Call, id: WindowId, body: impl FnOnce(&Target<'_>) -> Result<T>) -> Result<T> {
         self.with(call, |x, root, session| {
             let known = match xid(id) {
                 Some(id) => survey::one(x, root, session, id)?.map(|found| (id, found)),
@@ -279,10 +274,10 @@ impl Target<'_> {
                 self.described.window.title
             ))
             .remedy("Pass a window of list_windows.")),
-            None => Err(Error::backend(
-                "No window manager runs on this display, so windows have no such state.",
-            )
-            .remedy("Start a window manager (openbox, say), or start Deskhand with --virtual.")),
+            None => {
+                Err(Error::backend("No window manager runs on this display, so windows have no such state.")
+                    .remedy("Start a window manager (openbox, say), or start Deskhand with --virtual."))
+            }
         }
     }
 
@@ -373,8 +368,7 @@ impl Session {
             .ignore_error();
         x.prefetch_extension_information(res::X11_EXTENSION_NAME).map_err(failed(doing))?;
         let atoms = Atoms::new(x).map_err(failed(doing))?.reply().map_err(failed(doing))?;
-        let knows_owners =
-            x.extension_information(res::X11_EXTENSION_NAME).map_err(failed(doing))?.is_some();
+        let knows_owners = x.extension_information(res::X11_EXTENSION_NAME).map_err(failed(doing))?.is_some();
         Ok(Session { atoms, clock, knows_owners })
     }
 

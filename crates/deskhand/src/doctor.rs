@@ -1,0 +1,129 @@
+//! What works here and what does not: each capability's provider, why it was chosen, and whether it
+//! answers now.
+
+use deskhand_core::lane::ClientId;
+use deskhand_core::{Call, Choice, Desktop, Error, Result};
+use serde::Serialize;
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// One capability, examined.
+#[derive(Debug, Serialize)]
+pub struct Finding {
+    /// The capability.
+    pub capability: &'static str,
+    /// Whether it answers.
+    pub works: bool,
+    /// The provider, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<&'static str>,
+    /// Why this provider, or why none.
+    pub reason: String,
+    /// What it answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub found: Option<String>,
+    /// What is the matter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+    /// How long the answer took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<f64>,
+}
+
+/// Asks every capability something harmless.
+pub fn examine(desktop: &Arc<Desktop>) -> Vec<Finding> {
+    desktop.choices.iter().map(|choice| examine_one(desktop, choice)).collect()
+}
+
+fn examine_one(desktop: &Arc<Desktop>, choice: &Choice) -> Finding {
+    let mut finding = Finding {
+        capability: choice.capability,
+        works: false,
+        provider: None,
+        reason: choice.reason.clone(),
+        found: None,
+        problem: None,
+        remedy: None,
+        duration_ms: None,
+    };
+    match &choice.provider {
+        Err(missing) => {
+            finding.problem = Some(missing.reason.clone());
+            finding.remedy = Some(missing.remedy.clone());
+            return finding;
+        }
+        Ok(provider) => finding.provider = Some(provider),
+    }
+    let started = Instant::now();
+    let answer = probe(desktop, choice.capability);
+    finding.duration_ms = Some((started.elapsed().as_secs_f64() * 10_000.0).round() / 10.0);
+    match answer {
+        Ok(found) => {
+            finding.works = true;
+            finding.found = Some(found);
+        }
+        Err(error) => {
+            finding.problem = Some(match &error.detail.os {
+                Some(os) => format!("{} ({os})", error.message),
+                None => error.message.clone(),
+            });
+            finding.remedy = error.detail.remedy;
+        }
+    }
+    finding
+}
+
+fn probe(desktop: &Arc<Desktop>, capability: &str) -> Result<String> {
+    let call = Call::with_timeout(Duration::from_secs(3));
+    match capability {
+        "input" => {
+            // Taking the lane is what finds a locked session and another Deskhand; nothing is pressed.
+            let call = call.with_ticket(desktop.lane.draw(ClientId::MAX));
+            let at = desktop.input(&call)?.position()?;
+            Ok(format!("the pointer is at {at}"))
+        }
+        "screen" => {
+            let displays = desktop.screen.displays(&call)?;
+            let sizes: Vec<String> =
+                displays.iter().map(|display| format!("{} {}", display.name, display.bounds)).collect();
+            Ok(format!("{} display(s): {}", displays.len(), sizes.join(", ")))
+        }
+        "elements" => {
+            let apps = desktop.elements.applications(&call)?;
+            let names: Vec<&str> = apps.iter().map(|app| app.name.as_str()).take(8).collect();
+            Ok(format!("{} application(s) have a tree: {}", apps.len(), names.join(", ")))
+        }
+        "windows" => Ok(format!("{} window(s)", desktop.windows.list(&call)?.len())),
+        "applications" => Ok(format!(
+            "{} installed, {} running",
+            desktop.apps.installed(&call)?.len(),
+            desktop.apps.running(&call)?.len()
+        )),
+        other => Err(Error::unsupported(format!("There is no probe for {other}."))),
+    }
+}
+
+/// Findings as text for a person.
+pub fn report(findings: &[Finding]) -> String {
+    let mut text = String::new();
+    for finding in findings {
+        let mark = if finding.works { "ok" } else { "--" };
+        let provider = finding.provider.unwrap_or("none");
+        let _ = writeln!(text, "{mark}  {:<13} {provider:<8} {}", finding.capability, finding.reason);
+        if let Some(found) = &finding.found {
+            let time = finding.duration_ms.unwrap_or_default();
+            let _ = writeln!(text, "{:27}{found} ({time} ms)", "");
+        }
+        if let Some(problem) = &finding.problem {
+            let _ = writeln!(text, "{:27}{problem}", "");
+        }
+        if let Some(remedy) = &finding.remedy {
+            let _ = writeln!(text, "{:27}What to do: {remedy}", "");
+        }
+    }
+    text
+}
