@@ -5,7 +5,9 @@
 //! came of it has to be read back. What the manager declares it cannot do is refused beforehand.
 //!
 //! `bounds` are the decorated window without the shadow that GTK paints into its own windows
-//! (`_GTK_FRAME_EXTENTS`). `content` is the client's X window without that shadow.
+//! (`_GTK_FRAME_EXTENTS`). `content` is the client's X window without that shadow: the origin of GTK 4's
+//! window-relative coordinates and of Qt's. (GTK 3 counts from the corner of the shadow, but its screen
+//! coordinates are right, so nobody needs the others.)
 
 mod ping;
 mod survey;
@@ -46,12 +48,7 @@ impl XWindows {
     }
 
     /// Runs `body` on a window that is there.
-    fn on<T>(
-        &self,
-        call: &Call,
-        id: WindowId,
-        body: impl FnOnce(&Target<'_>) -> Result<T>,
-    ) -> Result<T> {
+    fn on<T>(&self, call: &Call, id: WindowId, body: impl FnOnce(&Target<'_>) -> Result<T>) -> Result<T> {
         self.with(call, |x, root, session| {
             let known = match xid(id) {
                 Some(id) => survey::one(x, root, session, id)?.map(|found| (id, found)),
@@ -282,10 +279,10 @@ impl Target<'_> {
                 self.described.window.title
             ))
             .remedy("Pass a window of list_windows.")),
-            None => Err(Error::backend(
-                "No window manager runs on this display, so windows have no such state.",
-            )
-            .remedy("Start a window manager (openbox, say), or start Deskhand with --virtual.")),
+            None => {
+                Err(Error::backend("No window manager runs on this display, so windows have no such state.")
+                    .remedy("Start a window manager (openbox, say), or start Deskhand with --virtual."))
+            }
         }
     }
 
@@ -376,8 +373,7 @@ impl Session {
             .ignore_error();
         x.prefetch_extension_information(res::X11_EXTENSION_NAME).map_err(failed(doing))?;
         let atoms = Atoms::new(x).map_err(failed(doing))?.reply().map_err(failed(doing))?;
-        let knows_owners =
-            x.extension_information(res::X11_EXTENSION_NAME).map_err(failed(doing))?.is_some();
+        let knows_owners = x.extension_information(res::X11_EXTENSION_NAME).map_err(failed(doing))?.is_some();
         Ok(Session { atoms, clock, knows_owners })
     }
 

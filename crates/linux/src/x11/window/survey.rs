@@ -14,7 +14,8 @@ use x11rb::protocol::res::{self, ConnectionExt as _};
 use x11rb::protocol::shape::{self, ConnectionExt as _};
 use x11rb::protocol::xproto::{
     Atom, AtomEnum, ConnectionExt as _, GetGeometryReply, GetInputFocusReply, GetPropertyReply,
-    GetWindowAttributesReply, MapState, QueryTreeReply, TranslateCoordinatesReply, Window as Xid, WindowClass,
+    GetWindowAttributesReply, MapState, QueryTreeReply, TranslateCoordinatesReply, Window as Xid,
+    WindowClass,
 };
 use x11rb::x11_utils::TryParse;
 
@@ -417,9 +418,8 @@ impl Margins {
     }
 
     fn within(self, rect: Rect) -> Rect {
-        let shrunk = |size: u32, by: i32| {
-            u32::try_from((i64::from(size) - i64::from(by)).max(0)).unwrap_or(u32::MAX)
-        };
+        let shrunk =
+            |size: u32, by: i32| u32::try_from((i64::from(size) - i64::from(by)).max(0)).unwrap_or(u32::MAX);
         Rect::new(
             rect.x.saturating_add(self.left),
             rect.y.saturating_add(self.top),
@@ -590,13 +590,8 @@ fn shape_holds(x: &X, id: Xid, kind: shape::SK, inner: Point) -> Result<bool> {
     };
     Ok(present(cookie.reply(), doing)?.is_some_and(|reply| {
         reply.rectangles.iter().any(|part| {
-            Rect::new(
-                i32::from(part.x),
-                i32::from(part.y),
-                u32::from(part.width),
-                u32::from(part.height),
-            )
-            .contains(inner)
+            Rect::new(i32::from(part.x), i32::from(part.y), u32::from(part.width), u32::from(part.height))
+                .contains(inner)
         })
     }))
 }
