@@ -5,7 +5,9 @@
 //! came of it has to be read back. What the manager declares it cannot do is refused beforehand.
 //!
 //! `bounds` are the decorated window without the shadow that GTK paints into its own windows
-//! (`_GTK_FRAME_EXTENTS`). `content` is the client's X window without that shadow.
+//! (`_GTK_FRAME_EXTENTS`). `content` is the client's X window without that shadow: the origin of GTK 4's
+//! window-relative coordinates and of Qt's. (GTK 3 counts from the corner of the shadow, but its screen
+//! coordinates are right, so nobody needs the others.)
 
 mod ping;
 mod survey;
@@ -107,8 +109,9 @@ struct Target<'x> {
 
 /// Our side of `_NET_…` requests: pagers and the like are obeyed where applications are held back.
 const AS_PAGER: u32 = 2;
-/// The coordinates of a move mean the client itself, whatever its frame is.
-const STATIC_GRAVITY: u32 = 10;
+/// The coordinates of a move mean the corner of the frame. Static gravity would mean the client itself, but
+/// managers differ in whether the border that a client once asked for (xterm's) counts.
+const NORTH_WEST_GRAVITY: u32 = 1;
 
 impl Target<'_> {
     /// A minimized window is restored by it, and the workspace of a hidden one is switched to.
@@ -140,17 +143,20 @@ impl Target<'_> {
     /// it and keep it maximized, some refuse.
     fn place(&self, origin: Option<Point>, size: Option<Size>) -> Result<()> {
         let doing = "asking for a place and a size";
-        let (bounds, client) = (self.described.window.bounds, self.described.client);
+        let (bounds, frame) = (self.described.window.bounds, self.described.frame);
+        let corner = match origin {
+            Some(to) => Some((along(to.x, frame.x, bounds.x)?, along(to.y, frame.y, bounds.y)?)),
+            None => None,
+        };
         let inner = size.map(|size| self.inner(size)).transpose()?;
         if let Some(manager) = &self.manager
             && self.listed
             && manager.supports(self.session.atoms._NET_MOVERESIZE_WINDOW)
         {
-            let mut data = [STATIC_GRAVITY | AS_PAGER << 12, 0, 0, 0, 0];
-            if let Some(origin) = origin {
+            let mut data = [NORTH_WEST_GRAVITY | AS_PAGER << 12, 0, 0, 0, 0];
+            if let Some((left, top)) = corner {
                 data[0] |= 0b0011 << 8;
-                data[1] = along(origin.x, client.x, bounds.x)? as u32;
-                data[2] = along(origin.y, client.y, bounds.y)? as u32;
+                (data[1], data[2]) = (left.cast_unsigned(), top.cast_unsigned());
             }
             if let Some(inner) = inner {
                 data[0] |= 0b1100 << 8;
@@ -160,9 +166,8 @@ impl Target<'_> {
         }
         // Without EWMH the request goes to the server, or to an old manager, and means the frame.
         let mut wish = ConfigureWindowAux::new();
-        if let Some(origin) = origin {
-            let frame = self.described.frame;
-            wish = wish.x(along(origin.x, frame.x, bounds.x)?).y(along(origin.y, frame.y, bounds.y)?);
+        if let Some((left, top)) = corner {
+            wish = wish.x(left).y(top);
         }
         if let Some(inner) = inner {
             wish = wish.width(inner.width).height(inner.height);
@@ -378,6 +383,7 @@ impl Session {
         x.change_property8(PropMode::APPEND, self.clock, AtomEnum::WM_NAME, AtomEnum::STRING, &[])
             .map_err(failed(doing))?
             .ignore_error();
+        x.flush().map_err(failed(doing))?;
         loop {
             if let Event::PropertyNotify(event) = x.wait_for_event().map_err(failed(doing))?
                 && event.window == self.clock

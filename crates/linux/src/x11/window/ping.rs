@@ -95,7 +95,9 @@ impl Bell {
         // An earlier ping of this connection may be answered late.
         while x.poll_for_event().map_err(failed(doing))?.is_some() {}
         let listen = ChangeWindowAttributesAux::new();
-        let answers = listen.clone().event_mask(EventMask::SUBSTRUCTURE_NOTIFY);
+        // The answer is for those who watch the children of the root; Qt 5 sends it to those who
+        // watch the root itself.
+        let answers = listen.clone().event_mask(EventMask::SUBSTRUCTURE_NOTIFY | EventMask::STRUCTURE_NOTIFY);
         x.change_window_attributes(root, &answers).map_err(failed(doing))?.ignore_error();
         let end = listen.event_mask(EventMask::STRUCTURE_NOTIFY);
         x.change_window_attributes(window, &end).map_err(failed(doing))?.ignore_error();
@@ -109,6 +111,7 @@ impl Bell {
         let message =
             ClientMessageEvent::new(32, window, self.wm_protocols, [self.ping, number, window, number, 0]);
         x.send_event(false, window, EventMask::NO_EVENT, message).map_err(failed(doing))?.ignore_error();
+        x.flush().map_err(failed(doing))?;
         loop {
             match x.wait_for_event().map_err(failed(doing))? {
                 Event::ClientMessage(event) if event.type_ == self.wm_protocols && event.format == 32 => {
