@@ -10,3 +10,5 @@ pub mod profiles;
 pub mod refs;
 pub mod tool;
 pub mod tools;
+#[cfg(target_os = "linux")]
+pub mod virtual_desktop;
