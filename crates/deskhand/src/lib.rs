@@ -13,3 +13,5 @@ pub mod refs;
 pub mod snapshot;
 pub mod tool;
 pub mod tools;
+#[cfg(target_os = "linux")]
+pub mod virtual_desktop;
