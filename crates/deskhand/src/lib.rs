@@ -2,12 +2,15 @@
 
 pub mod arguments;
 pub mod call;
+pub mod connect;
 pub mod encode;
 pub mod images;
 pub mod log;
+pub mod mcp;
 pub mod policy;
 pub mod profiles;
 pub mod refs;
 pub mod snapshot;
+pub mod terminal;
 pub mod tool;
 pub mod tools;
