@@ -16,6 +16,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
 
 /// How Deskhand was started.
 #[derive(Clone, Debug)]
@@ -61,7 +62,12 @@ pub struct Server {
     pub tracked: Mutex<Vec<u32>>,
     next_client: AtomicU64,
     next_call: AtomicU64,
+    places: Semaphore,
 }
+
+/// How many calls run at once. Each holds a thread while it runs or waits for its turn; the rest wait in
+/// the order of their arrival, so that a call can never wait for one that is behind it.
+pub const MOST_AT_ONCE: usize = 64;
 
 /// Somebody who calls: a connection, or the command line. When it goes, what it holds is let go of.
 pub struct Client {
@@ -123,6 +129,7 @@ impl Server {
             tracked: Mutex::default(),
             next_client: AtomicU64::new(1),
             next_call: AtomicU64::new(1),
+            places: Semaphore::new(MOST_AT_ONCE),
         })
     }
 
@@ -166,13 +173,49 @@ impl Server {
         Some(Prepared { row, bound, arguments, call, client: client.clone(), correlation, follow })
     }
 
+    /// Runs a call on a thread that may block. Has to be polled first in the order of [`Server::prepare`].
+    pub async fn answer(self: &Arc<Server>, prepared: Prepared) -> Result<Reply> {
+        self.answer_as(prepared, std::convert::identity).await
+    }
+
+    /// Runs a call on a thread that may block, and encodes what came of it there too: the encoding of a
+    /// big picture holds up nobody.
+    pub async fn answer_as<T: Send + 'static>(
+        self: &Arc<Server>,
+        prepared: Prepared,
+        encode: impl Fn(Result<Reply>) -> T + Clone + Send + 'static,
+    ) -> T {
+        let deadline = tokio::time::Instant::from_std(prepared.call.deadline());
+        let place = tokio::time::timeout_at(deadline, self.places.acquire()).await;
+        let too_many = || {
+            Error::new(Code::Busy, format!("{MOST_AT_ONCE} other calls were running all the while."))
+                .remedy("Wait for their replies, or pass a larger timeout_ms.")
+        };
+        let (server, encode_there) = (self.clone(), encode.clone());
+        let refusal = place.is_err().then(too_many);
+        tokio::task::spawn_blocking(move || encode_there(server.run_unless(refusal, prepared)))
+            .await
+            .unwrap_or_else(|error| {
+                // A tool's own panic is caught where it runs: only encoding can end up here.
+                let message = "A defect in Deskhand lost the reply to this call.";
+                encode(Err(Error::new(Code::Internal, message).os(error)))
+            })
+    }
+
     /// Runs a call to its end on this thread, and logs it. A panic becomes one failed call.
     pub fn run(&self, prepared: Prepared) -> Result<Reply> {
+        self.run_unless(None, prepared)
+    }
+
+    fn run_unless(&self, refusal: Option<Error>, prepared: Prepared) -> Result<Reply> {
         let Prepared { row, bound, arguments, call, client, correlation, follow } = prepared;
         let started = Instant::now();
         let effect = bound.as_ref().map_or(row.effect, |bound| bound.effect);
         let cx = Context { server: self, desktop: &self.desktop, call, client: &client, correlation };
         let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            if let Some(refusal) = refusal {
+                return Err(refusal);
+            }
             let bound = bound?;
             if let Some(number) = follow {
                 self.desktop.lane.follow(&cx.call, client.id, number)?;

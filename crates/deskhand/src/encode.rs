@@ -10,28 +10,50 @@ const LONGEST_ERROR: usize = 10_000;
 
 /// The `result` member of `tools/call`, by the MCP specification ("Tool Result").
 pub fn mcp(result: &Result<Reply>) -> Value {
+    let mut text = Vec::new();
+    write_mcp(&mut text, result, false);
+    serde_json::from_slice(&text).unwrap_or_default()
+}
+
+/// The same as bytes at the end of a line. Written by hand because a picture is large: it is copied once
+/// and not looked at again. `typed` adds the `resultType` that protocol versions from 2026-07-28 ask for.
+pub fn write_mcp(line: &mut Vec<u8>, result: &Result<Reply>, typed: bool) {
+    line.extend_from_slice(if typed { br#"{"resultType":"complete","content":["# } else { br#"{"content":["# });
     match result {
-        Ok(Reply::Picture(picture)) => json!({
-            "content": [
-                { "type": "image", "data": &*picture.base64, "mimeType": picture.mime },
-                { "type": "text", "text": picture.text },
-            ],
-            "isError": false,
-        }),
-        Ok(Reply::Reading(text)) => json!({
-            "content": [{ "type": "text", "text": text }],
-            "isError": false,
-        }),
-        Ok(Reply::Data(data)) => json!({
-            "content": [{ "type": "text", "text": data.to_string() }],
-            "structuredContent": data,
-            "isError": false,
-        }),
-        Err(error) => json!({
-            "content": [{ "type": "text", "text": error_text(error) }],
-            "isError": true,
-        }),
+        Ok(Reply::Picture(picture)) => {
+            line.reserve(picture.base64.len() + picture.text.len() + 200);
+            line.extend_from_slice(br#"{"type":"image","data":""#);
+            line.extend_from_slice(picture.base64.as_bytes());
+            line.extend_from_slice(br#"","mimeType":"#);
+            write_string(line, picture.mime);
+            line.extend_from_slice(br#"},{"type":"text","text":"#);
+            write_string(line, &picture.text);
+        }
+        Ok(Reply::Reading(text)) => {
+            line.extend_from_slice(br#"{"type":"text","text":"#);
+            write_string(line, text);
+        }
+        Ok(Reply::Data(data)) => {
+            let data = data.to_string();
+            line.extend_from_slice(br#"{"type":"text","text":"#);
+            write_string(line, &data);
+            line.extend_from_slice(br#"}],"structuredContent":"#);
+            line.extend_from_slice(data.as_bytes());
+            line.extend_from_slice(br#","isError":false}"#);
+            return;
+        }
+        Err(error) => {
+            line.extend_from_slice(br#"{"type":"text","text":"#);
+            write_string(line, &error_text(error));
+        }
     }
+    line.extend_from_slice(br#"}],"isError":"#);
+    line.extend_from_slice(if result.is_err() { b"true}" } else { b"false}" });
+}
+
+/// Text as JSON. Writing to memory cannot fail.
+fn write_string(line: &mut Vec<u8>, text: &str) {
+    let _ = serde_json::to_writer(line, text);
 }
 
 /// An error as its JSON, cut where a client would cut it.
@@ -146,5 +168,61 @@ fn plain(value: &Value) -> String {
         Value::String(text) if text.is_empty() || text.contains(char::is_whitespace) => format!("{text:?}"),
         Value::String(text) => text.clone(),
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tool::Picture;
+
+    #[test]
+    fn every_kind_of_reply_is_a_tool_result() {
+        let picture = Picture {
+            base64: "iVBO+/8=".into(),
+            mime: "image/png",
+            text: "Scaled 0.5: say \"image=i1\".\n".into(),
+            data: json!({}),
+        };
+        assert_eq!(
+            mcp(&Ok(Reply::Picture(picture))),
+            json!({
+                "content": [
+                    { "type": "image", "data": "iVBO+/8=", "mimeType": "image/png" },
+                    { "type": "text", "text": "Scaled 0.5: say \"image=i1\".\n" },
+                ],
+                "isError": false,
+            })
+        );
+        assert_eq!(
+            mcp(&Ok(Reply::Reading("a\u{1}b".into()))),
+            json!({ "content": [{ "type": "text", "text": "a\u{1}b" }], "isError": false })
+        );
+        assert_eq!(
+            mcp(&Ok(Reply::Data(json!({ "x": 1 })))),
+            json!({
+                "content": [{ "type": "text", "text": "{\"x\":1}" }],
+                "structuredContent": { "x": 1 },
+                "isError": false,
+            })
+        );
+        assert_eq!(
+            mcp(&Err(Error::new(deskhand_core::Code::Timeout, "Late."))),
+            json!({
+                "content": [{
+                    "type": "text",
+                    "text": "{\"code\":\"timeout\",\"message\":\"Late.\",\"retry\":true}",
+                }],
+                "isError": true,
+            })
+        );
+    }
+
+    #[test]
+    fn newer_protocol_versions_are_told_that_the_result_is_complete() {
+        let mut line = Vec::new();
+        write_mcp(&mut line, &Ok(Reply::Reading("x".into())), true);
+        let value: Value = serde_json::from_slice(&line).unwrap();
+        assert_eq!(value["resultType"], "complete");
     }
 }

@@ -2,15 +2,18 @@
 
 pub mod arguments;
 pub mod call;
+pub mod connect;
 pub mod encode;
 pub mod files;
 pub mod images;
 pub mod log;
 pub mod picture;
+pub mod mcp;
 pub mod policy;
 pub mod profiles;
 pub mod refs;
 pub mod snapshot;
+pub mod terminal;
 pub mod tool;
 pub mod tools;
 #[cfg(target_os = "linux")]

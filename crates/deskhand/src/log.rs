@@ -2,10 +2,39 @@
 
 use serde_json::{Map, Value, json};
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Writes one line. A log that cannot be written is no reason to fail a call.
+static QUIET: AtomicBool = AtomicBool::new(false);
+static LOST: AtomicU64 = AtomicU64::new(0);
+
+/// The longest line: what a pipe that has room for anything takes whole.
+const LONGEST: usize = 4096;
+
+/// Stops the log: for a person at a terminal, to whom every outcome is told anyway.
+pub fn silence() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Logs a panic as a line like every other, instead of as loose text.
+pub fn panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let message = panic.payload_as_str().unwrap_or("a panic without a message");
+        let place = panic.location().map(ToString::to_string);
+        line("error", "panic", json!({ "message": message, "place": place }));
+    }));
+}
+
+/// Writes one line, unless nobody reads: a client that leaves standard error alone must not bring every
+/// call to a halt. Lines that were left out are counted in the next one.
 pub fn line(level: &str, event: &str, fields: Value) {
+    if QUIET.load(Ordering::Relaxed) {
+        return;
+    }
+    if !is_read() {
+        LOST.fetch_add(1, Ordering::Relaxed);
+        return;
+    }
     let mut object = Map::new();
     object.insert("time".into(), json!(now()));
     object.insert("level".into(), json!(level));
@@ -13,9 +42,42 @@ pub fn line(level: &str, event: &str, fields: Value) {
     if let Value::Object(fields) = fields {
         object.extend(fields.into_iter().filter(|(_, value)| !value.is_null()));
     }
-    let mut text = Value::Object(object).to_string();
-    text.push('\n');
+    let lost = LOST.swap(0, Ordering::Relaxed);
+    if 0 < lost {
+        object.insert("lines_lost_before".into(), json!(lost));
+    }
+    let text = bounded(object);
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// The line, with its longest members replaced by their length until it is short enough.
+fn bounded(mut object: Map<String, Value>) -> String {
+    loop {
+        let mut text = Value::Object(object.clone()).to_string();
+        if text.len() < LONGEST {
+            text.push('\n');
+            return text;
+        }
+        let longest = object.iter().max_by_key(|(_, value)| value.to_string().len());
+        let Some((name, length)) = longest.map(|(name, value)| (name.clone(), value.to_string().len())) else {
+            return String::new();
+        };
+        object.insert(name, json!(format!("({length} bytes)")));
+    }
+}
+
+/// Whether a line can be written without waiting. Errors say yes: then writing says what is wrong.
+#[cfg(unix)]
+fn is_read() -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let stderr = std::io::stderr();
+    let mut wait = [PollFd::new(&stderr, PollFlags::OUT)];
+    poll(&mut wait, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) != Ok(0)
+}
+
+#[cfg(not(unix))]
+fn is_read() -> bool {
+    true
 }
 
 /// Arguments as the log shows them: secrets by their length, long texts cut.
@@ -86,6 +148,14 @@ mod tests {
         assert_eq!(civil(0), (1970, 1, 1));
         assert_eq!(civil(19_782), (2024, 2, 29));
         assert_eq!(civil(20_778), (2026, 11, 21));
+    }
+
+    #[test]
+    fn a_line_fits_a_pipe() {
+        let mut object = Map::new();
+        object.insert("event".into(), json!("call"));
+        object.insert("arguments".into(), json!(vec!["x".repeat(200); 50]));
+        assert_eq!(bounded(object), "{\"event\":\"call\",\"arguments\":\"(10151 bytes)\"}\n");
     }
 
     #[test]

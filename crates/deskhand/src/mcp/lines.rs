@@ -1,0 +1,707 @@
+//! MCP messages as lines of JSON, over anything that reads and writes bytes.
+//!
+//! rmcp's own line reader is silent to garbage, answers batches without an id and stops at a notification
+//! that comes early. This one answers everything that may expect an answer. It is also where a call gets
+//! its place in the order, the moment its line is read, and where ids are kept: rmcp sees numbers of ours,
+//! so that an id that is used twice, or is a fraction, is still answered once for each request.
+//!
+//! It knows nothing of tools beyond `Server::prepare`, and nothing of files and pipes.
+
+use crate::call::{Client, Prepared, Server, unknown_tool};
+use crate::encode;
+use crate::log;
+use crate::tool::Reply;
+use deskhand_core::Result;
+use deskhand_core::call::Cancellation;
+use rmcp::RoleServer;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, GetMeta, InitializedNotification,
+    JsonRpcMessage, MetaObject, ProtocolVersion, RequestId, RequestMetaObject, ServerJsonRpcMessage,
+    ServerResult,
+};
+use rmcp::transport::Transport;
+use serde_json::{Map, Value, json};
+use std::collections::{HashMap, VecDeque};
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::time::Instant;
+
+/// The longest line that is taken, unless the configuration says otherwise.
+pub const LONGEST_LINE: usize = 16 * 1024 * 1024;
+
+/// How many requests may be unanswered before no more are read. The client feels it as a full pipe.
+const MOST_UNANSWERED: usize = 1024;
+
+/// How many bytes may wait to be written before no more requests are read.
+const MOST_UNSENT: usize = 64 * 1024 * 1024;
+
+/// How long calls may go on after the client has closed its end, and again after they were called off.
+const GRACE: Duration = Duration::from_millis(800);
+const LAST_GRACE: Duration = Duration::from_millis(300);
+
+/// The reading end: a transport for rmcp.
+pub struct Lines<R> {
+    input: BufReader<R>,
+    line: Vec<u8>,
+    longest: usize,
+    /// The rest of a line that was too long is dropped.
+    skipping: bool,
+    /// What is left of the batch that was read last.
+    waiting: VecDeque<(Value, Batch)>,
+    /// When reading ended, and whether the calls were called off since.
+    ended: Option<(Instant, bool)>,
+    wire: Arc<Wire>,
+    server: Arc<Server>,
+    client: Arc<Client>,
+}
+
+/// The writing end, with everything that is still to be answered.
+pub struct Wire {
+    open: Mutex<Open>,
+    lines: mpsc::UnboundedSender<Option<Vec<u8>>>,
+    unsent: AtomicUsize,
+    /// An answer went out, so there is room again, or nothing is left to wait for.
+    moved: Notify,
+    end: watch::Sender<End>,
+    /// Nothing more is waited for, although something may hang.
+    drained: watch::Sender<bool>,
+}
+
+/// Why reading ends before the client has closed its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum End {
+    /// It does not.
+    Not,
+    /// The client said `exit`.
+    Exit,
+    /// The process was told to stop, or nobody reads what is written.
+    Stop,
+}
+
+#[derive(Default)]
+struct Open {
+    last: i64,
+    requests: HashMap<i64, Request>,
+    batches: HashMap<u64, Gathering>,
+    last_batch: u64,
+    /// The negotiated version, or nothing before `initialize`.
+    version: Option<ProtocolVersion>,
+}
+
+/// A request that is not answered yet.
+struct Request {
+    /// Its id as JSON, as the client wrote it.
+    id: String,
+    batch: Batch,
+    cancellation: Option<Cancellation>,
+}
+
+/// The batch whose answer a reply is a part of; replies outside any have lines of their own.
+type Batch = Option<u64>;
+
+#[derive(Default)]
+struct Gathering {
+    left: usize,
+    replies: Vec<Vec<u8>>,
+}
+
+/// A prepared call on its way through rmcp, and where its reply goes.
+#[derive(Clone)]
+pub struct Slot(Arc<(i64, Mutex<Option<Prepared>>, Arc<Wire>)>);
+
+impl Slot {
+    /// The call, the first time.
+    pub fn take(&self) -> Option<Prepared> {
+        self.0.1.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Sends the reply. It does not pass through rmcp again: a picture would be copied several times.
+    pub fn answer(&self, result: &Result<Reply>, typed: bool) {
+        let (number, _, wire) = &*self.0;
+        wire.answer(*number, "result", |line| encode::write_mcp(line, result, typed));
+    }
+}
+
+/// Starts writing to `output` and makes the transport that reads `input`.
+pub fn open<R, W>(
+    server: Arc<Server>,
+    client: Arc<Client>,
+    input: R,
+    output: W,
+    longest: usize,
+) -> (Lines<R>, Arc<Wire>, tokio::task::JoinHandle<()>)
+where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let wire = Arc::new(Wire {
+        open: Mutex::default(),
+        lines: sender,
+        unsent: AtomicUsize::new(0),
+        moved: Notify::new(),
+        end: watch::Sender::new(End::Not),
+        drained: watch::Sender::new(false),
+    });
+    let writing = tokio::spawn(write(output, receiver, wire.clone()));
+    let lines = Lines {
+        input: BufReader::with_capacity(64 * 1024, input),
+        line: Vec::new(),
+        longest,
+        skipping: false,
+        waiting: VecDeque::new(),
+        ended: None,
+        wire: wire.clone(),
+        server,
+        client,
+    };
+    (lines, wire, writing)
+}
+
+impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for Lines<R> {
+    type Error = Infallible;
+
+    fn send(
+        &mut self,
+        message: ServerJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
+        self.wire.send(message);
+        std::future::ready(Ok(()))
+    }
+
+    /// The next message. May be dropped at any await and called again: nothing is lost.
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        loop {
+            while !self.wire.has_room() && self.ended.is_none() {
+                let mut end = self.wire.end.subscribe();
+                tokio::select! {
+                    () = self.wire.moved.notified() => {}
+                    _ = end.wait_for(|end| *end == End::Stop) => self.end(true),
+                }
+            }
+            if let Some((value, batch)) = self.waiting.pop_front() {
+                if let Some(message) = self.message(value, batch) {
+                    return Some(message);
+                }
+                continue;
+            }
+            if self.ended.is_some() {
+                self.drain().await;
+                self.wire.drained.send_replace(true);
+                return None;
+            }
+            let mut end = self.wire.end.subscribe();
+            tokio::select! {
+                biased;
+                Ok(end) = end.wait_for(|end| *end != End::Not) => {
+                    let stop = *end == End::Stop;
+                    self.end(stop);
+                }
+                read = self.read_line() => match read {
+                    Read::Line => {
+                        let line = std::mem::take(&mut self.line);
+                        self.take_line(&line);
+                        self.line = line;
+                        self.line.clear();
+                    }
+                    Read::TooLong => self.too_long(),
+                    Read::End => self.end(false),
+                },
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Infallible> {
+        Ok(())
+    }
+}
+
+enum Read {
+    Line,
+    TooLong,
+    End,
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    /// Reads up to the next line's end into `self.line`.
+    async fn read_line(&mut self) -> Read {
+        loop {
+            let chunk = match self.input.fill_buf().await {
+                Ok(chunk) => chunk,
+                Err(error) => {
+                    log::line("warn", "input_failed", json!({ "os": error.to_string() }));
+                    &[]
+                }
+            };
+            if chunk.is_empty() {
+                // The last line may lack its line end.
+                return if self.line.is_empty() || self.skipping { Read::End } else { Read::Line };
+            }
+            let end = chunk.iter().position(|byte| *byte == b'\n');
+            let taken = end.map_or(chunk.len(), |end| end + 1);
+            let room = self.longest.saturating_sub(self.line.len());
+            let too_long = !self.skipping && room < end.unwrap_or(chunk.len());
+            if !self.skipping {
+                self.line.extend_from_slice(&chunk[..taken.min(room + 1)]);
+            }
+            self.input.consume(taken);
+            let was_skipping = self.skipping;
+            self.skipping = (was_skipping || too_long) && end.is_none();
+            if too_long {
+                return Read::TooLong;
+            }
+            if end.is_some() && !was_skipping {
+                return Read::Line;
+            }
+        }
+    }
+
+    fn end(&mut self, now: bool) {
+        if now {
+            self.wire.cancel_all();
+            self.waiting.clear();
+        }
+        self.ended = Some((Instant::now(), now));
+    }
+
+    /// Waits until everything is answered, for a bounded time.
+    async fn drain(&mut self) {
+        while let Some((since, called_off)) = self.ended
+            && !self.wire.open().requests.is_empty()
+        {
+            let mut end = self.wire.end.subscribe();
+            let grace = if called_off { LAST_GRACE } else { GRACE };
+            tokio::select! {
+                () = self.wire.moved.notified() => {}
+                _ = end.wait_for(|end| *end == End::Stop), if !called_off => self.end(true),
+                () = tokio::time::sleep_until(since + grace) => {
+                    if called_off {
+                        return;
+                    }
+                    self.end(true);
+                }
+            }
+        }
+    }
+
+    fn too_long(&mut self) {
+        let id = self::head_id(&self.line);
+        self.line = Vec::new();
+        let message = format!("The line is longer than {} bytes, which is the most that is taken.", self.longest);
+        self.wire.refuse(id.as_ref(), None, ErrorCode::INVALID_REQUEST, &message, None);
+    }
+
+    fn take_line(&mut self, line: &[u8]) {
+        let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii();
+        if line.is_empty() {
+            return;
+        }
+        match serde_json::from_slice::<Value>(line) {
+            Ok(Value::Array(items)) if items.is_empty() => {
+                self.wire.refuse(None, None, ErrorCode::INVALID_REQUEST, "The batch is empty.", None);
+            }
+            Ok(Value::Array(items)) => {
+                let batch = self.wire.gather(items.len());
+                self.waiting.extend(items.into_iter().map(|item| (item, batch)));
+            }
+            Ok(value) => self.waiting.push_back((value, None)),
+            Err(error) => {
+                let reason = match std::str::from_utf8(line) {
+                    Ok(_) => format!("The line is not JSON: {error}."),
+                    Err(error) => format!("The line is not UTF-8: {error}."),
+                };
+                self.wire.refuse(None, None, ErrorCode::PARSE_ERROR, &reason, None);
+            }
+        }
+    }
+
+    /// One JSON-RPC message, as rmcp takes it; nothing when it is answered already or needs no answer.
+    fn message(&mut self, value: Value, batch: Batch) -> Option<ClientJsonRpcMessage> {
+        let invalid = |id: Option<&Value>, message: &str| {
+            self.wire.refuse(id, batch, ErrorCode::INVALID_REQUEST, message, None);
+            None
+        };
+        let Value::Object(mut object) = value else {
+            return invalid(None, "A message has to be a JSON object.");
+        };
+        let id = object.remove("id");
+        let is_request = id.is_some();
+        let id = id.filter(|id| id.is_string() || id.is_number());
+        let usable = id.as_ref();
+        let method = match object.remove("method") {
+            Some(Value::String(method)) => method,
+            Some(_) => return invalid(usable, "The method has to be a string."),
+            None if object.contains_key("result") || object.contains_key("error") => {
+                // An answer: nothing was asked, so nothing waits for it.
+                self.wire.unanswered(batch);
+                return None;
+            }
+            None => return invalid(usable, "The message has no method."),
+        };
+        if object.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+            return invalid(usable, "The member jsonrpc has to be \"2.0\".");
+        }
+        let params = match object.remove("params") {
+            None | Some(Value::Null) => None,
+            Some(Value::Object(params)) => Some(params),
+            Some(_) if !is_request => {
+                self.wire.unanswered(batch);
+                return None;
+            }
+            Some(_) => {
+                let message = "The params have to be an object.";
+                self.wire.refuse(usable, batch, ErrorCode::INVALID_PARAMS, message, None);
+                return None;
+            }
+        };
+        match id {
+            Some(id) => self.request(&id, batch, method, params),
+            None if is_request => invalid(None, "The id has to be a string or a number."),
+            None => {
+                self.wire.unanswered(batch);
+                self.notification(&method, params)
+            }
+        }
+    }
+
+    fn notification(
+        &mut self,
+        method: &str,
+        params: Option<Map<String, Value>>,
+    ) -> Option<ClientJsonRpcMessage> {
+        let notification: ClientNotification = match method {
+            "notifications/initialized" => InitializedNotification::default().into(),
+            "notifications/cancelled" => {
+                let number = self.wire.cancel(params?.get("requestId")?)?;
+                let params = CancelledNotificationParam::new(Some(RequestId::Number(number)), None);
+                CancelledNotification::new(params).into()
+            }
+            "exit" => {
+                self.wire.finish(End::Exit);
+                return None;
+            }
+            // What else a client tells is of no use here, and a notification is never answered.
+            _ => return None,
+        };
+        Some(JsonRpcMessage::notification(notification))
+    }
+
+    fn request(
+        &mut self,
+        id: &Value,
+        batch: Batch,
+        method: String,
+        params: Option<Map<String, Value>>,
+    ) -> Option<ClientJsonRpcMessage> {
+        let refuse = |message: &str, data: Option<Value>| {
+            self.wire.refuse(Some(id), batch, ErrorCode::INVALID_PARAMS, message, data);
+            None
+        };
+        if method == "tools/call" {
+            let mut params = params.unwrap_or_default();
+            let Some(Value::String(name)) = params.remove("name") else {
+                return refuse("The params have no name, a string: the tool to call.", None);
+            };
+            let arguments = params.remove("arguments").unwrap_or_default();
+            if !arguments.is_null() && !arguments.is_object() {
+                return refuse("The arguments have to be an object.", None);
+            }
+            let meta = match params.remove("_meta") {
+                None | Some(Value::Null) => Map::new(),
+                Some(Value::Object(meta)) => meta,
+                Some(_) => return refuse("The member _meta has to be an object.", None),
+            };
+            let Some(prepared) = self.server.prepare(&self.client, &name, arguments, None) else {
+                let error = unknown_tool(&name);
+                return refuse(&error.message, serde_json::to_value(&error.detail).ok());
+            };
+            let number = self.wire.await_answer(id, batch, Some(prepared.cancellation()));
+            let mut request = CallToolRequest::new(CallToolRequestParams::new(name));
+            request.extensions.insert(Slot(Arc::new((number, Mutex::new(Some(prepared)), self.wire.clone()))));
+            let mut request = ClientRequest::from(request);
+            *request.get_meta_mut() = RequestMetaObject(MetaObject(meta));
+            return Some(JsonRpcMessage::request(request, RequestId::Number(number)));
+        }
+        let mut message = Map::new();
+        message.insert("method".into(), Value::String(method.clone()));
+        if method == "initialize" {
+            let params = with_defaults(params.unwrap_or_default());
+            self.wire.agree(&params);
+            if let Some(name) = params["clientInfo"]["name"].as_str() {
+                name.clone_into(&mut self.client.name.lock().unwrap_or_else(PoisonError::into_inner));
+            }
+            message.insert("params".into(), params);
+        } else if let Some(params) = params {
+            message.insert("params".into(), Value::Object(params));
+        }
+        if method == "exit" {
+            self.wire.finish(End::Exit);
+        }
+        match serde_json::from_value::<ClientRequest>(Value::Object(message)) {
+            Ok(request) => {
+                let number = self.wire.await_answer(id, batch, None);
+                Some(JsonRpcMessage::request(request, RequestId::Number(number)))
+            }
+            Err(error) => refuse(&format!("The params do not fit: {error}."), None),
+        }
+    }
+}
+
+/// An `initialize` with everything that clients leave out although the specification asks for it.
+fn with_defaults(mut params: Map<String, Value>) -> Value {
+    params.retain(|_, value| !value.is_null());
+    params.entry("protocolVersion").or_insert(json!(ProtocolVersion::LATEST_WITH_INITIALIZE.as_str()));
+    params.entry("capabilities").or_insert(json!({}));
+    let info = params.entry("clientInfo").or_insert(json!({}));
+    if let Some(info) = info.as_object_mut() {
+        info.retain(|_, value| !value.is_null());
+        info.entry("name").or_insert(json!("unknown"));
+        info.entry("version").or_insert(json!("unknown"));
+    }
+    Value::Object(params)
+}
+
+/// The id of a request whose line is cut off, if it stands before the cut.
+fn head_id(line: &[u8]) -> Option<Value> {
+    struct Head<'a>(&'a mut Option<Value>);
+    impl<'de> serde::de::Visitor<'de> for Head<'_> {
+        type Value = ();
+        fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+            f.write_str("an object")
+        }
+        fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+            while let Some(key) = map.next_key::<String>()? {
+                if key == "id" {
+                    *self.0 = Some(map.next_value()?);
+                } else {
+                    map.next_value::<serde::de::IgnoredAny>()?;
+                }
+            }
+            Ok(())
+        }
+    }
+    let mut id = None;
+    // The line is cut off, so this always fails; what matters is what was found before.
+    let _ = serde::Deserializer::deserialize_any(
+        &mut serde_json::Deserializer::from_slice(line),
+        Head(&mut id),
+    );
+    id.filter(|id| id.is_string() || id.is_number())
+}
+
+impl Wire {
+    /// Ends reading now and calls off what runs.
+    pub fn stop(&self) {
+        self.finish(End::Stop);
+    }
+
+    /// Waits until reading has ended and what was read is answered, or its time is up.
+    pub async fn drained(&self) {
+        let _ = self.drained.subscribe().wait_for(|drained| *drained).await;
+    }
+
+    /// Ends writing once everything that was sent before is written.
+    pub fn end_writing(&self) {
+        let _ = self.lines.send(None);
+    }
+
+    fn finish(&self, end: End) {
+        self.end.send_if_modified(|current| {
+            let later = *current < end;
+            *current = end.max(*current);
+            later
+        });
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn has_room(&self) -> bool {
+        self.open().requests.len() < MOST_UNANSWERED && self.unsent.load(Ordering::Relaxed) < MOST_UNSENT
+    }
+
+    /// Remembers a request, and gives it the number that rmcp knows it by.
+    fn await_answer(&self, id: &Value, batch: Batch, cancellation: Option<Cancellation>) -> i64 {
+        let mut open = self.open();
+        open.last += 1;
+        let number = open.last;
+        open.requests.insert(number, Request { id: id.to_string(), batch, cancellation });
+        number
+    }
+
+    /// The version that rmcp will agree on, known here first: it decides how the next line is answered.
+    fn agree(&self, params: &Value) {
+        let wanted = params["protocolVersion"].as_str();
+        let known = ProtocolVersion::KNOWN_VERSIONS
+            .iter()
+            .find(|known| known.has_initialize() && Some(known.as_str()) == wanted);
+        self.open().version = Some(known.cloned().unwrap_or(ProtocolVersion::LATEST_WITH_INITIALIZE));
+    }
+
+    /// A batch is answered by an array up to 2025-03-26; later versions have none, so that each of its
+    /// messages is answered on its own.
+    fn gather(&self, size: usize) -> Batch {
+        let mut open = self.open();
+        if open.version.as_ref().is_some_and(|version| ProtocolVersion::V_2025_03_26.as_str() < version.as_str()) {
+            return None;
+        }
+        open.last_batch += 1;
+        let number = open.last_batch;
+        open.batches.insert(number, Gathering { left: size, replies: Vec::new() });
+        Some(number)
+    }
+
+    /// Calls a request off and forgets it: it is not answered any more. Its number.
+    fn cancel(&self, id: &Value) -> Option<i64> {
+        let id = id.to_string();
+        let mut open = self.open();
+        let number = open.requests.iter().filter(|(_, request)| request.id == id).map(|(n, _)| *n).max()?;
+        // Only calls take time. The specification forbids to cancel `initialize`.
+        open.requests[&number].cancellation.as_ref()?.cancel();
+        let request = open.requests.remove(&number)?;
+        self.deliver(&mut open, request.batch, None);
+        drop(open);
+        self.moved.notify_one();
+        Some(number)
+    }
+
+    fn cancel_all(&self) {
+        for request in self.open().requests.values() {
+            if let Some(cancellation) = &request.cancellation {
+                cancellation.cancel();
+            }
+        }
+    }
+
+    /// What rmcp has to say. A call's own reply went past it.
+    fn send(&self, message: ServerJsonRpcMessage) {
+        match message {
+            JsonRpcMessage::Response(response) => {
+                let RequestId::Number(number) = response.id else { return };
+                if let ServerResult::InitializeResult(result) = &response.result {
+                    let mut value = serde_json::to_value(result).unwrap_or_default();
+                    if let Some(screens) = value.pointer("/_meta/screens").cloned() {
+                        value["screens"] = screens;
+                    }
+                    self.answer(number, "result", |line| write_json(line, &value));
+                } else {
+                    self.answer(number, "result", |line| write_json(line, &response.result));
+                }
+            }
+            JsonRpcMessage::Error(error) => match error.id {
+                Some(RequestId::Number(number)) => {
+                    self.answer(number, "error", |line| write_json(line, &error.error));
+                }
+                Some(RequestId::String(_)) | None => {
+                    self.refuse(None, None, error.error.code, &error.error.message, error.error.data);
+                }
+            },
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => {
+                let mut line = Vec::new();
+                write_json(&mut line, &message);
+                self.deliver(&mut self.open(), None, Some(line));
+            }
+        }
+    }
+
+    /// Answers a request, unless it was answered or called off already.
+    fn answer(&self, number: i64, member: &str, write: impl FnOnce(&mut Vec<u8>)) {
+        let Some(id) = self.open().requests.get(&number).map(|request| request.id.clone()) else { return };
+        let mut line = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"{member}\":").into_bytes();
+        write(&mut line);
+        line.push(b'}');
+        // Only now: a request counts until its reply is on its way, and it may be called off meanwhile.
+        let mut open = self.open();
+        if let Some(request) = open.requests.remove(&number) {
+            self.deliver(&mut open, request.batch, Some(line));
+        }
+        drop(open);
+        self.moved.notify_one();
+    }
+
+    /// Answers something that is no request that could be carried out.
+    fn refuse(&self, id: Option<&Value>, batch: Batch, code: ErrorCode, message: &str, data: Option<Value>) {
+        log::line("warn", "refused", json!({ "code": code.0, "message": message }));
+        let mut error = json!({ "code": code.0, "message": message });
+        if let Some(data) = data.filter(|data| data.as_object().is_none_or(|object| !object.is_empty())) {
+            error["data"] = data;
+        }
+        let reply = json!({ "jsonrpc": "2.0", "id": id, "error": error });
+        self.deliver(&mut self.open(), batch, Some(reply.to_string().into_bytes()));
+    }
+
+    /// One message of a batch that gets no reply.
+    fn unanswered(&self, batch: Batch) {
+        self.deliver(&mut self.open(), batch, None);
+    }
+
+    /// Sends a reply, or adds it to the answer of its batch, which is sent when it is complete.
+    fn deliver(&self, open: &mut Open, batch: Batch, reply: Option<Vec<u8>>) {
+        let line = match batch.and_then(|number| Some((number, open.batches.get_mut(&number)?))) {
+            None => reply,
+            Some((number, gathering)) => {
+                gathering.replies.extend(reply);
+                gathering.left = gathering.left.saturating_sub(1);
+                if 0 < gathering.left {
+                    return;
+                }
+                let replies = open.batches.remove(&number).map(|done| done.replies).unwrap_or_default();
+                (!replies.is_empty()).then(|| [&b"["[..], &replies.join(&b','), b"]"].concat())
+            }
+        };
+        if let Some(line) = line {
+            self.unsent.fetch_add(line.len(), Ordering::Relaxed);
+            let _ = self.lines.send(Some(line));
+        }
+    }
+}
+
+/// Writing to memory cannot fail, and the types of the protocol serialize.
+fn write_json(line: &mut Vec<u8>, value: &impl serde::Serialize) {
+    let start = line.len();
+    if serde_json::to_writer(&mut *line, value).is_err() {
+        line.truncate(start);
+        line.extend_from_slice(b"null");
+    }
+}
+
+/// Writes lines in the order in which they were sent, several small ones at once.
+async fn write<W: AsyncWrite + Unpin>(
+    mut output: W,
+    mut lines: mpsc::UnboundedReceiver<Option<Vec<u8>>>,
+    wire: Arc<Wire>,
+) {
+    let mut ended = false;
+    while !ended && let Some(Some(mut bytes)) = lines.recv().await {
+        let mut sent = bytes.len();
+        bytes.push(b'\n');
+        while bytes.len() < 64 * 1024
+            && let Ok(next) = lines.try_recv()
+        {
+            let Some(next) = next else {
+                ended = true;
+                break;
+            };
+            sent += next.len();
+            bytes.extend_from_slice(&next);
+            bytes.push(b'\n');
+        }
+        let written = async {
+            output.write_all(&bytes).await?;
+            output.flush().await
+        };
+        if let Err(error) = written.await {
+            log::line("warn", "output_failed", json!({ "os": error.to_string() }));
+            wire.stop();
+            return;
+        }
+        wire.unsent.fetch_sub(sent, Ordering::Relaxed);
+        wire.moved.notify_one();
+    }
+}
