@@ -1071,7 +1071,7 @@ mod tests {
         assert_eq!(near("button[name=Undo]:enabled"), [3, 2, 8]);
         assert_eq!(near("group button[name=Save]"), [2, 8]);
         assert_eq!(near("check_box[name=Title]"), [6, 5]);
-        assert_eq!(near("[name=Sav]"), [2, 8, 7]);
+        assert_eq!(near("[name=Sav]"), [2, 7, 8]);
         assert_eq!(near("button:nth(9)"), [2, 3, 8]);
         assert_eq!(near("slider"), [] as [usize; 0]);
         assert_eq!(near(":modal"), [] as [usize; 0]);
