@@ -49,6 +49,12 @@ const IDLE: Duration = Duration::from_secs(5);
 /// How many characters are typed between two looks at whether to go on.
 const BATCH: usize = 32;
 
+/// How long the pointer may take to be where it was sent.
+const SETTLE: Duration = Duration::from_millis(100);
+
+/// How long a window manager may hold a button's event back.
+const HELD_BACK: Duration = Duration::from_secs(1);
+
 /// How long an application without `_NET_WM_PING` gets to take what was typed.
 const PATIENCE: Duration = Duration::from_millis(150);
 
@@ -100,11 +106,11 @@ impl Input for XInput {
     }
 
     fn move_to(&self, call: &Call, to: Point) -> Result<()> {
-        self.shared.with(call, |x, device| device.move_to(x, to))
+        self.shared.with(call, |x, device| device.move_to(x, call, to))
     }
 
     fn button(&self, call: &Call, button: Button, press: Press) -> Result<()> {
-        self.shared.with(call, |x, device| device.button(x, &self.shared.lock, button, press))
+        self.shared.with(call, |x, device| device.button(x, &self.shared.lock, call, button, press))
     }
 
     fn wheel(&self, call: &Call, across: i32, down: i32) -> Result<()> {
@@ -394,15 +400,20 @@ impl Device {
         })
     }
 
-    fn move_to(&mut self, x: &X, to: Point) -> Result<()> {
+    fn move_to(&mut self, x: &X, call: &Call, to: Point) -> Result<()> {
         let moving = "moving the pointer";
         let (Ok(left), Ok(top)) = (i16::try_from(to.x), i16::try_from(to.y)) else {
             return Err(self.off_screen(x, to)?.unwrap_or_else(|| out_of_bounds(to, "32767x32767")));
         };
         self.fake_motion(x, left, top)?;
-        // The answer costs what a bare wait for the server would, and shows where the pointer went.
-        let seen = x.query_pointer(self.root).map_err(failed(moving))?.reply().map_err(failed(moving))?;
-        if (seen.root_x, seen.root_y) == (left, top) {
+        // The answer costs what a bare wait for the server would, and shows where the pointer went. While
+        // a window manager holds events back to look at a click it shows the old place, and what comes in
+        // the meantime is moved to the new one: a click would be torn apart.
+        let there = call.until_within(SETTLE, "moving the pointer", || {
+            let seen = x.query_pointer(self.root).map_err(failed(moving))?.reply().map_err(failed(moving))?;
+            Ok(((seen.root_x, seen.root_y) == (left, top)).then_some(()))
+        })?;
+        if there.is_some() {
             return Ok(());
         }
         // Inside the screen somebody else moved it, or a grab confines it: reading back tells that.
@@ -424,7 +435,14 @@ impl Device {
         Ok(())
     }
 
-    fn button(&mut self, x: &X, lock: &DisplayLock, button: Button, press: Press) -> Result<()> {
+    fn button(
+        &mut self,
+        x: &X,
+        lock: &DisplayLock,
+        call: &Call,
+        button: Button,
+        press: Press,
+    ) -> Result<()> {
         let number = number(button);
         let kind = match press {
             Press::Down => {
@@ -436,7 +454,7 @@ impl Device {
         };
         let physical = self.physical_button(x, number)?;
         fake(x, kind, physical)?;
-        reached(x, "pressing a button")?;
+        self.await_button(x, call, button, press)?;
         if press == Press::Up {
             if let Some(place) = self.buttons.iter().rposition(|held| *held == number) {
                 self.buttons.remove(place);
@@ -444,6 +462,30 @@ impl Device {
             self.write_journal(lock)?;
         }
         Ok(())
+    }
+
+    /// Waits until the button's state has changed: a window manager may hold events back for a moment.
+    fn await_button(&self, x: &X, call: &Call, button: Button, press: Press) -> Result<()> {
+        let doing = "pressing a button";
+        let bit = match button {
+            Button::Left => KeyButMask::BUTTON1,
+            Button::Middle => KeyButMask::BUTTON2,
+            Button::Right => KeyButMask::BUTTON3,
+            // The server shows no state of these.
+            Button::Back | Button::Forward => return reached(x, doing),
+        };
+        let done = call.until_within(HELD_BACK, doing, || {
+            let seen = x.query_pointer(self.root).map_err(failed(doing))?.reply().map_err(failed(doing))?;
+            Ok((seen.mask.contains(bit) == (press == Press::Down)).then_some(()))
+        })?;
+        done.ok_or_else(|| {
+            let (is, wanted) = match press {
+                Press::Down => ("up", "down"),
+                Press::Up => ("down", "up"),
+            };
+            Error::new(Code::Busy, format!("The {button:?} button was sent {wanted}, but is still {is}."))
+                .remedy("The person holds it, or a program holds back the pointer's events: look, and try again.")
+        })
     }
 
     /// Buttons may be swapped, for the left hand say: the one that has to be pressed for `number`.
