@@ -6,7 +6,7 @@ use deskhand_core::element::NoElements;
 use deskhand_core::input::NoInput;
 use deskhand_core::screen::NoScreen;
 use deskhand_core::window::NoWindows;
-use deskhand_core::{Choice, Desktop, Error, Missing, Result};
+use deskhand_core::{Choice, Desktop, Error, Missing};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,13 +36,18 @@ pub struct Session {
 }
 
 /// Connects to the desktop that the environment names; [`Session::adopt`] comes first.
-pub fn connect(options: &ConnectOptions) -> Result<Arc<Desktop>> {
+pub fn connect(options: &ConnectOptions) -> Arc<Desktop> {
     let session = Session::find(options, &System::here());
-    let missing = session.missing.unwrap_or_else(|| Missing {
+    if let Some(missing) = session.missing {
+        return without(&missing);
+    }
+    #[cfg(target_os = "linux")]
+    return deskhand_linux::connect(&deskhand_linux::Place::from_environment());
+    #[cfg(not(target_os = "linux"))]
+    without(&Missing {
         reason: "No provider for this system is built in yet.".into(),
-        remedy: "Use a newer version of Deskhand.".into(),
-    });
-    Ok(without(&missing))
+        remedy: "Use Deskhand on Linux with X11.".into(),
+    })
 }
 
 /// A desktop that has nothing, and whose every call says why.

@@ -4,3 +4,105 @@ pub mod app;
 pub mod atspi;
 pub mod session;
 pub mod x11;
+
+use deskhand_core::app::{Apps, NoApps};
+use deskhand_core::desktop::{Choice, Desktop, Missing};
+use deskhand_core::element::{Elements, NoElements};
+use deskhand_core::input::{Input, NoInput};
+use deskhand_core::screen::{NoScreen, Screen};
+use deskhand_core::window::{NoWindows, Window, Windows};
+use deskhand_core::{Call, Result};
+use std::sync::Arc;
+
+/// Which desktop to connect to. What is `None` is not there.
+#[derive(Clone, Debug, Default)]
+pub struct Place {
+    /// The X display, as DISPLAY names it.
+    pub display: Option<String>,
+    /// The Wayland display, as WAYLAND_DISPLAY names it.
+    pub wayland: Option<String>,
+    /// The buses of the session.
+    pub buses: session::Buses,
+    /// Variables that applications are started with, besides those of this process.
+    pub environment: Vec<(String, String)>,
+}
+
+/// Set in the environment of everything on a private desktop, so that nobody takes it for the person's.
+pub const PRIVATE_MARK: &str = "DESKHAND_PRIVATE_DESKTOP";
+
+impl Place {
+    /// The desktop that this process was started in.
+    pub fn from_environment() -> Place {
+        let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let mut buses = session::Buses::from_environment();
+        if variable(PRIVATE_MARK).is_some() {
+            // The lock of the person's session does not concern a desktop of Deskhand's own.
+            buses.system = None;
+        }
+        Place { display: variable("DISPLAY"), wayland: variable("WAYLAND_DISPLAY"), buses, environment: Vec::new() }
+    }
+}
+
+/// Puts the desktop together: chooses a provider for each capability by what kind of session it is, and
+/// says why. Nothing is connected yet; each provider connects when it is first used.
+pub fn connect(place: &Place) -> Arc<Desktop> {
+    let mut choices = Vec::new();
+    let mut choose = |capability: &'static str, provider: Result<&'static str, Missing>, reason: &str| {
+        choices.push(Choice { capability, provider, reason: reason.to_owned() });
+    };
+    let Some(display) = &place.display else {
+        let missing = no_display(place);
+        for capability in ["input", "screen", "elements", "windows", "applications"] {
+            choose(capability, Err(missing.clone()), "there is no X display");
+        }
+        return Desktop::new(
+            Box::new(NoScreen(missing.clone())),
+            Box::new(NoInput(missing.clone())),
+            Box::new(NoElements(missing.clone())),
+            Box::new(NoWindows(missing.clone())),
+            Box::new(NoApps(missing)),
+            choices,
+        );
+    };
+    let why = match &place.wayland {
+        Some(_) => format!("DISPLAY is {display}; through Xwayland, X11 windows alone can be worked"),
+        None => format!("DISPLAY is {display}"),
+    };
+    choose("input", Ok("xtest"), &why);
+    choose("screen", Ok("x11"), &why);
+    choose("windows", Ok("ewmh"), &why);
+    choose("elements", Ok("at-spi"), "the accessibility bus of the session");
+    choose("applications", Ok("linux"), "desktop entries and /proc");
+
+    let session = session::Session::on(place.buses.clone());
+    let windows = Arc::new(x11::window::XWindows::new(display));
+    let list = |windows: &Arc<x11::window::XWindows>| -> WindowList {
+        let windows = windows.clone();
+        Box::new(move |call| windows.list(call))
+    };
+    let screen: Box<dyn Screen> = Box::new(NoScreen(no_display(place)));
+    let input: Box<dyn Input> = Box::new(x11::input::XInput::new(display, session));
+    let elements: Box<dyn Elements> =
+        Box::new(NoElements(no_display(place)));
+    let apps: Box<dyn Apps> = Box::new(app::LinuxApps::new(place.environment.clone(), list(&windows)));
+    Desktop::new(screen, input, elements, Box::new(windows), apps, choices)
+}
+
+/// How other providers read the windows.
+pub type WindowList = Box<dyn Fn(&Call) -> Result<Vec<Window>> + Send + Sync>;
+
+fn no_display(place: &Place) -> Missing {
+    let reason = match &place.wayland {
+        Some(wayland) => format!(
+            "This is a Wayland session ({wayland}) without an X display, which this version cannot see or work."
+        ),
+        None => "There is no desktop to see or work: DISPLAY is not set.".to_owned(),
+    };
+    Missing {
+        reason,
+        remedy:
+            "Start Deskhand with --virtual 1280x800 for a desktop of its own, with --display :0 for one that \
+                 runs, or from a terminal on the desktop."
+                .to_owned(),
+    }
+}
