@@ -364,3 +364,54 @@ fn every_named_key_arrives_and_leaves_nothing_down() {
     input.key(&call, Key::Named(NamedKey::Home), Press::Up).unwrap();
     assert_eq!(stage.take(), ["+k79 num", "-k79 num", "+k110", "-k110"]);
 }
+
+const MIXED: &str = "Grüße, Žluťoučký! Привет мир — 漢字かな交じり文 😀🎉👩‍💻 €µ÷ ñ Ñ ß ẞ “quoted” … {[|]}~^`\\ @";
+
+/// A line of 200 characters with at most 38 that the us layout lacks.
+fn few_extras() -> String {
+    let extras: Vec<char> = "äöüßÄÖÜéèñабвгдежзийклмн漢字仮名交文章😀🎉🚀".chars().collect();
+    (0..200).map(|n| if n % 2 == 0 { extras[n / 2 % extras.len()] } else { 'a' }).collect()
+}
+
+/// 200 characters that the us layout lacks, 150 of them distinct.
+fn many_extras() -> String {
+    (0..200).map(|n| char::from_u32(0x4e00 + (n * 37 % 150) * 3).unwrap()).collect()
+}
+
+fn ascii() -> String {
+    (0..200).map(|n| char::from(33 + (n * 7 % 94) as u8)).collect()
+}
+
+fn types_everything_exactly(toolkit: &str) {
+    let mut desk = Desk::start();
+    let log = desk.editor(toolkit);
+    let input = desk.input();
+    type_into(&input, &log, "warm up\n");
+    let (ascii, few, many) = (ascii(), few_extras(), many_extras());
+    let times = [
+        type_into(&input, &log, &ascii),
+        type_into(&input, &log, &few),
+        type_into(&input, &log, &many),
+        type_into(&input, &log, MIXED),
+    ];
+    eprintln!("{toolkit}: ascii {:?}, few {:?}, many {:?}, mixed {:?}", times[0], times[1], times[2], times[3]);
+    type_into(&input, &log, "a\r\nb\n\tc\n");
+    for line in 0..200 {
+        type_into(&input, &log, &format!("line {line}: ä漢{}\n", char::from_u32(0x430 + line % 32).unwrap()));
+    }
+}
+
+#[test]
+fn gtk3_gets_every_character() {
+    types_everything_exactly("gtk3");
+}
+
+#[test]
+fn gtk4_gets_every_character() {
+    types_everything_exactly("gtk4");
+}
+
+#[test]
+fn qt5_gets_every_character() {
+    types_everything_exactly("qt5");
+}

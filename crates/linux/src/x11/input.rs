@@ -654,7 +654,7 @@ impl Device {
         let mut bare: Vec<(u8, [u32; 2])> = Vec::new();
         for (code, symbols) in spares {
             let wanted = others.iter().any(|record| record.spares.iter().any(|(other, _)| other == code));
-            if !wanted && map.pair(*code) == *symbols {
+            if !wanted && map.still_has(*code, *symbols) {
                 bare.push((*code, [0, 0]));
             }
         }
@@ -825,7 +825,8 @@ impl Device {
                 .map(drop)
                 .map_err(failed(pinging))
         };
-        listen(EventMask::SUBSTRUCTURE_NOTIFY)?;
+        // The answer goes to the root window; Qt 5 sends it to those that watch the root's own structure.
+        listen(EventMask::SUBSTRUCTURE_NOTIFY | EventMask::STRUCTURE_NOTIFY)?;
         let stamp = unique();
         let data = [self.atoms.ping, stamp, window, 0, 0];
         let message = ClientMessageEvent::new(32, window, protocols, data);

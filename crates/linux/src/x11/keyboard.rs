@@ -150,6 +150,13 @@ impl Keymap {
         [self.symbol(keycode, 0, 0), self.symbol(keycode, 0, 1)]
     }
 
+    /// Whether a spare keycode still means what it was given. Given a single letter, the server adds its
+    /// other case by itself.
+    pub fn still_has(&self, keycode: u8, symbols: [u32; 2]) -> bool {
+        let [plain, shifted] = self.pair(keycode);
+        plain == symbols[0] && (shifted == symbols[1] || symbols[1] == 0)
+    }
+
     /// Whether no key of the layout has this keycode.
     pub fn is_free(&self, keycode: u8) -> bool {
         self.sets(keycode) == 0
@@ -424,7 +431,7 @@ impl Spares {
 
     /// Looks at a map that was just read: what is no longer ours is forgotten, what is free is taken in.
     pub fn look_at(&mut self, map: &Keymap) {
-        self.slots.retain(|slot| slot.symbols != [0, 0] && map.pair(slot.keycode) == slot.symbols);
+        self.slots.retain(|slot| slot.symbols != [0, 0] && map.still_has(slot.keycode, slot.symbols));
         for keycode in map.keycodes().filter(|keycode| map.is_free(*keycode)) {
             self.slots.push(Slot { keycode, symbols: [0, 0], used: [0, 0] });
         }
