@@ -59,8 +59,7 @@ impl Desk {
         BufReader::new(reader).read_line(&mut line).unwrap();
         let display = format!(":{}", line.trim());
         assert!(display.len() > 1, "Xvfb did not start");
-        let mut desk =
-            Desk { folder: folder(&display), display, _processes: vec![Process(server)] };
+        let mut desk = Desk { folder: folder(&display), display, _processes: vec![Process(server)] };
         // Without bindings of its own the window manager keeps no click and no key to itself.
         let config = desk.folder.join("rc.xml");
         fs::write(&config, r#"<openbox_config xmlns="http://openbox.org/3.4/rc"/>"#).unwrap();
@@ -162,12 +161,23 @@ fn type_into(input: &XInput, log: &Path, text: &str) -> Duration {
     input.type_text(&call(), text, Duration::ZERO, &mut |_| Ok(())).unwrap();
     drop(guard);
     let expected = format!("{before}{}", text.replace("\r\n", "\n"));
+    shows(log, &expected);
+    started.elapsed()
+}
+
+/// Waits until the application shows the text, and shows what it has instead when it never does.
+#[track_caller]
+fn shows(log: &Path, expected: &str) {
     let mut last = String::new();
     let seen = Call::with_timeout(Duration::from_secs(5)).until("the text", || {
         last = fs::read_to_string(log).unwrap();
-        Ok((last == expected).then(|| started.elapsed()))
+        Ok((last == expected).then_some(()))
     });
-    seen.unwrap_or_else(|_| panic!("typed  {expected:?}\nbut got {last:?}"))
+    if seen.is_err() {
+        let same = last.chars().zip(expected.chars()).take_while(|(a, b)| a == b).count();
+        let part = |text: &str| text.chars().skip(same.saturating_sub(5)).take(60).collect::<String>();
+        panic!("wrong from character {same} on:\ntyped {:?}\ngot   {:?}", part(expected), part(&last));
+    }
 }
 
 /// A window that logs the events that it gets.
@@ -332,7 +342,12 @@ fn five_hundred_clicks_arrive_once_each_and_fast() {
     }
     let seen = stage.take();
     let wrong = seen.iter().zip(&expected).position(|(seen, expected)| seen != expected);
-    assert_eq!((wrong, seen.len()), (None, expected.len()), "{:?}", wrong.map(|at| &seen[at..(at + 4).min(seen.len())]));
+    assert_eq!(
+        (wrong, seen.len()),
+        (None, expected.len()),
+        "{:?}",
+        wrong.map(|at| &seen[at..(at + 4).min(seen.len())])
+    );
     assert_eq!(stage.buttons(), 0);
     times.sort();
     eprintln!("lock, state, move and click: median {:?}, p95 {:?}", times[250], times[475]);
@@ -349,7 +364,10 @@ fn every_named_key_arrives_and_leaves_nothing_down() {
         input.key(&call, Key::Named(*key), Press::Down).unwrap_or_else(|error| panic!("{error}"));
         input.key(&call, Key::Named(*key), Press::Up).unwrap();
         let seen = stage.take();
-        assert!(seen.len() == 2 && seen[0].starts_with("+k") && seen[1].starts_with("-k"), "{key:?}: {seen:?}");
+        assert!(
+            seen.len() == 2 && seen[0].starts_with("+k") && seen[1].starts_with("-k"),
+            "{key:?}: {seen:?}"
+        );
         // Caps Lock and Num Lock stay on: off again.
         if matches!(key, NamedKey::CapsLock | NamedKey::NumLock) {
             input.key(&call, Key::Named(*key), Press::Down).unwrap();
@@ -365,7 +383,8 @@ fn every_named_key_arrives_and_leaves_nothing_down() {
     assert_eq!(stage.take(), ["+k79 num", "-k79 num", "+k110", "-k110"]);
 }
 
-const MIXED: &str = "Grüße, Žluťoučký! Привет мир — 漢字かな交じり文 😀🎉👩‍💻 €µ÷ ñ Ñ ß ẞ “quoted” … {[|]}~^`\\ @";
+const MIXED: &str =
+    "Grüße, Žluťoučký! Привет мир — 漢字かな交じり文 😀🎉👩‍💻 €µ÷ ñ Ñ ß ẞ “quoted” … {[|]}~^`\\ @";
 
 /// A line of 200 characters with at most 38 that the us layout lacks.
 fn few_extras() -> String {
@@ -394,11 +413,19 @@ fn types_everything_exactly(toolkit: &str) {
         type_into(&input, &log, &many),
         type_into(&input, &log, MIXED),
     ];
-    eprintln!("{toolkit}: ascii {:?}, few {:?}, many {:?}, mixed {:?}", times[0], times[1], times[2], times[3]);
+    eprintln!(
+        "{toolkit}: ascii {:?}, few {:?}, many {:?}, mixed {:?}",
+        times[0], times[1], times[2], times[3]
+    );
     type_into(&input, &log, "a\r\nb\n\tc\n");
+    // Two hundred texts one after the other, without a pause and with the symbols of spare keys changing.
+    let mut expected = fs::read_to_string(&log).unwrap();
     for line in 0..200 {
-        type_into(&input, &log, &format!("line {line}: ä漢{}\n", char::from_u32(0x430 + line % 32).unwrap()));
+        let text = format!("line {line}: ä漢{}\n", char::from_u32(0x430 + line % 64).unwrap());
+        input.type_text(&call(), &text, Duration::ZERO, &mut |_| Ok(())).unwrap();
+        expected.push_str(&text);
     }
+    shows(&log, &expected);
 }
 
 #[test]
@@ -414,4 +441,70 @@ fn gtk4_gets_every_character() {
 #[test]
 fn qt5_gets_every_character() {
     types_everything_exactly("qt5");
+}
+
+/// Sets the layout and waits until the server has it.
+fn layout(desk: &Desk, arguments: &[&str]) {
+    desk.tell("setxkbmap", arguments);
+}
+
+fn locks(desk: &Desk, modifiers: u8, group: Option<u8>) {
+    use x11rb::protocol::xkb::ConnectionExt as _;
+    let (x, _) = desk.connect();
+    x.xkb_use_extension(1, 0).unwrap().reply().unwrap();
+    let all = x11rb::protocol::xproto::ModMask::from(0xffu16);
+    let on = x11rb::protocol::xproto::ModMask::from(u16::from(modifiers));
+    x.xkb_latch_lock_state(0x100, all, on, group.is_some(), group.unwrap_or(0).into(), all, false, 0)
+        .unwrap();
+    x.sync().unwrap();
+}
+
+/// The locked modifiers and the locked group.
+fn locked(desk: &Desk) -> (u16, u8) {
+    use x11rb::protocol::xkb::ConnectionExt as _;
+    let (x, _) = desk.connect();
+    x.xkb_use_extension(1, 0).unwrap().reply().unwrap();
+    let state = x.xkb_get_state(0x100).unwrap().reply().unwrap();
+    (state.locked_mods.into(), state.locked_group.into())
+}
+
+const LAYOUT_TEXT: &str =
+    "Hello, World! z y Z Y @ € { } [ ] \\ | ~ äöüÄÖÜß ÷ Привет, Мир! ёЁ №5 漢字 😀 a7:/?'\"-_=+\n";
+
+fn types_in_every_layout(toolkit: &str) {
+    let mut desk = Desk::start();
+    let log = desk.editor(toolkit);
+    let input = desk.input();
+    type_into(&input, &log, LAYOUT_TEXT);
+    layout(&desk, &["de"]);
+    type_into(&input, &log, LAYOUT_TEXT);
+    locks(&desk, 2 | 16, None);
+    type_into(&input, &log, LAYOUT_TEXT);
+    assert_eq!(locked(&desk), (2 | 16, 0), "Caps Lock and Num Lock are on again");
+    locks(&desk, 0, None);
+    layout(&desk, &["us,ru"]);
+    for group in [0, 1] {
+        locks(&desk, 2, Some(group));
+        type_into(&input, &log, LAYOUT_TEXT);
+        assert_eq!(locked(&desk), (2, group), "the group is as it was");
+        locks(&desk, 0, Some(group));
+        type_into(&input, &log, LAYOUT_TEXT);
+    }
+    layout(&desk, &["-option", "", "de", "neo"]);
+    type_into(&input, &log, LAYOUT_TEXT);
+}
+
+#[test]
+fn gtk3_gets_the_same_in_every_layout() {
+    types_in_every_layout("gtk3");
+}
+
+#[test]
+fn gtk4_gets_the_same_in_every_layout() {
+    types_in_every_layout("gtk4");
+}
+
+#[test]
+fn qt5_gets_the_same_in_every_layout() {
+    types_in_every_layout("qt5");
 }

@@ -435,14 +435,7 @@ impl Device {
         Ok(())
     }
 
-    fn button(
-        &mut self,
-        x: &X,
-        lock: &DisplayLock,
-        call: &Call,
-        button: Button,
-        press: Press,
-    ) -> Result<()> {
+    fn button(&mut self, x: &X, lock: &DisplayLock, call: &Call, button: Button, press: Press) -> Result<()> {
         let number = number(button);
         let kind = match press {
             Press::Down => {
@@ -484,7 +477,9 @@ impl Device {
                 Press::Up => ("down", "up"),
             };
             Error::new(Code::Busy, format!("The {button:?} button was sent {wanted}, but is still {is}."))
-                .remedy("The person holds it, or a program holds back the pointer's events: look, and try again.")
+                .remedy(
+                    "The person holds it, or a program holds back the pointer's events: look, and try again.",
+                )
         })
     }
 

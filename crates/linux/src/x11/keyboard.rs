@@ -150,11 +150,9 @@ impl Keymap {
         [self.symbol(keycode, 0, 0), self.symbol(keycode, 0, 1)]
     }
 
-    /// Whether a spare keycode still means what it was given. Given a single letter, the server adds its
-    /// other case by itself.
+    /// Whether a spare keycode still means what it was given.
     pub fn still_has(&self, keycode: u8, symbols: [u32; 2]) -> bool {
-        let [plain, shifted] = self.pair(keycode);
-        plain == symbols[0] && (shifted == symbols[1] || symbols[1] == 0)
+        self.pair(keycode) == both_levels(symbols)
     }
 
     /// Whether no key of the layout has this keycode.
@@ -513,6 +511,12 @@ impl Spares {
     }
 }
 
+/// Both levels of a spare keycode. Given one letter alone, the server would put its small form on the
+/// first level and its capital on the second, so a single symbol stands on both.
+fn both_levels([plain, shifted]: [u32; 2]) -> [u32; 2] {
+    [plain, if shifted == 0 { plain } else { shifted }]
+}
+
 /// Gives keycodes their two symbols and reads back that they have them.
 pub fn map_keycodes(x: &X, keycodes: &[(u8, [u32; 2])]) -> Result<()> {
     let (Some(first), Some(last)) =
@@ -523,7 +527,7 @@ pub fn map_keycodes(x: &X, keycodes: &[(u8, [u32; 2])]) -> Result<()> {
     let mapping = "giving spare keycodes a meaning";
     for (keycode, symbols) in keycodes {
         // With the core request a key has one group, which serves whatever group is active.
-        x.change_keyboard_mapping(1, *keycode, 2, symbols).map_err(failed(mapping))?;
+        x.change_keyboard_mapping(1, *keycode, 2, &both_levels(*symbols)).map_err(failed(mapping))?;
     }
     let reply = x
         .get_keyboard_mapping(first, last - first + 1)
@@ -538,7 +542,7 @@ pub fn map_keycodes(x: &X, keycodes: &[(u8, [u32; 2])]) -> Result<()> {
             let now = |level: usize| {
                 (level < width).then(|| reply.keysyms.get(at + level).copied()).flatten().unwrap_or(0)
             };
-            symbols[0] != now(0) || symbols[1] != 0 && symbols[1] != now(1)
+            both_levels(*symbols) != [now(0), now(1)]
         })
         .map(|(keycode, _)| format!("keycode {keycode}"))
         .collect();
