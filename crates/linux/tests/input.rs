@@ -760,26 +760,48 @@ fn lockers_without_a_bus_are_seen_and_menus_are_not_taken_for_them() {
     let mut desk = Desk::start();
     let input = desk.input();
     drop(input.lock(&call()).unwrap());
-    for locker in [&["i3lock", "--nofork"][..], &["xtrlock"], &["xtrlock", "-b"]] {
-        desk.run(locker[0], &locker[1..]);
-        let error = wait("the locker to be seen", || input.lock(&call()).map(drop).err());
-        assert_eq!(error.code, Code::SecureDesktopActive, "{locker:?}: {error}");
-        desk._processes.pop();
-        wait("the locker to be gone", || input.lock(&call()).map(drop).ok());
-    }
-    // A window over the whole screen that grabs nothing, and a grab without one.
+    desk.run("i3lock", &["--nofork"]);
+    let error = wait("the locker to be seen", || input.lock(&call()).map(drop).err());
+    assert_eq!(error.code, Code::SecureDesktopActive, "{error}");
+    desk._processes.pop();
+    wait("the locker to be gone", || input.lock(&call()).map(drop).ok());
+
+    // What xtrlock does: a window that shows nothing, and a grab. xscreensaver has one on each monitor.
     let (x, screen) = desk.connect();
     let root = x.setup().roots[screen].root;
-    let window = x.generate_id().unwrap();
-    let aux = CreateWindowAux::new().override_redirect(1);
-    x.create_window(0, window, root, 0, 0, 1280, 800, 0, WindowClass::INPUT_OUTPUT, 0, &aux).unwrap();
-    x.map_window(window).unwrap();
+    let window = |left, width, class| {
+        let window = x.generate_id().unwrap();
+        let aux = CreateWindowAux::new().override_redirect(1);
+        x.create_window(0, window, root, left, 0, width, 800, 0, class, 0, &aux).unwrap();
+        window
+    };
+    let whole = window(0, 1280, WindowClass::INPUT_ONLY);
+    let left = window(0, 640, WindowClass::INPUT_OUTPUT);
+    let right = window(640, 640, WindowClass::INPUT_OUTPUT);
+    let grab = || {
+        let mode = x11rb::protocol::xproto::GrabMode::ASYNC;
+        x.grab_keyboard(false, root, x11rb::CURRENT_TIME, mode, mode).unwrap().reply().unwrap();
+    };
+    let refused = || input.lock(&call()).map(drop).err().map(|error| error.code);
+    grab();
+    assert_eq!(refused(), None, "a grab alone is a menu's");
+    x.map_window(whole).unwrap();
     x.sync().unwrap();
-    drop(input.lock(&call()).unwrap());
-    x.unmap_window(window).unwrap();
-    let asynchronous = x11rb::protocol::xproto::GrabMode::ASYNC;
-    x.grab_keyboard(false, root, x11rb::CURRENT_TIME, asynchronous, asynchronous).unwrap().reply().unwrap();
-    drop(input.lock(&call()).unwrap());
+    assert_eq!(refused(), Some(Code::SecureDesktopActive));
+    x.ungrab_keyboard(x11rb::CURRENT_TIME).unwrap();
+    x.sync().unwrap();
+    assert_eq!(refused(), None, "a window alone is a picture");
+    x.unmap_window(whole).unwrap();
+    x.map_window(left).unwrap();
+    grab();
+    assert_eq!(refused(), None, "half of the screen is a large menu");
+    for (name, at) in [("L", "640/170x800/210+0+0"), ("R", "640/170x800/210+640+0")] {
+        let output = if name == "L" { "screen" } else { "none" };
+        desk.tell("xrandr", &["--setmonitor", name, at, output]);
+    }
+    x.map_window(right).unwrap();
+    x.sync().unwrap();
+    assert_eq!(refused(), Some(Code::SecureDesktopActive));
 }
 
 /// A bus of its own.
