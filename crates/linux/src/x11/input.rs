@@ -435,14 +435,7 @@ impl Device {
         Ok(())
     }
 
-    fn button(
-        &mut self,
-        x: &X,
-        lock: &DisplayLock,
-        call: &Call,
-        button: Button,
-        press: Press,
-    ) -> Result<()> {
+    fn button(&mut self, x: &X, lock: &DisplayLock, call: &Call, button: Button, press: Press) -> Result<()> {
         let number = number(button);
         let kind = match press {
             Press::Down => {
@@ -484,7 +477,9 @@ impl Device {
                 Press::Up => ("down", "up"),
             };
             Error::new(Code::Busy, format!("The {button:?} button was sent {wanted}, but is still {is}."))
-                .remedy("The person holds it, or a program holds back the pointer's events: look, and try again.")
+                .remedy(
+                    "The person holds it, or a program holds back the pointer's events: look, and try again.",
+                )
         })
     }
 
@@ -654,7 +649,7 @@ impl Device {
         let mut bare: Vec<(u8, [u32; 2])> = Vec::new();
         for (code, symbols) in spares {
             let wanted = others.iter().any(|record| record.spares.iter().any(|(other, _)| other == code));
-            if !wanted && map.pair(*code) == *symbols {
+            if !wanted && map.still_has(*code, *symbols) {
                 bare.push((*code, [0, 0]));
             }
         }
@@ -825,7 +820,8 @@ impl Device {
                 .map(drop)
                 .map_err(failed(pinging))
         };
-        listen(EventMask::SUBSTRUCTURE_NOTIFY)?;
+        // The answer goes to the root window; Qt 5 sends it to those that watch the root's own structure.
+        listen(EventMask::SUBSTRUCTURE_NOTIFY | EventMask::STRUCTURE_NOTIFY)?;
         let stamp = unique();
         let data = [self.atoms.ping, stamp, window, 0, 0];
         let message = ClientMessageEvent::new(32, window, protocols, data);

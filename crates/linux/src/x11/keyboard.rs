@@ -150,6 +150,11 @@ impl Keymap {
         [self.symbol(keycode, 0, 0), self.symbol(keycode, 0, 1)]
     }
 
+    /// Whether a spare keycode still means what it was given.
+    pub fn still_has(&self, keycode: u8, symbols: [u32; 2]) -> bool {
+        self.pair(keycode) == both_levels(symbols)
+    }
+
     /// Whether no key of the layout has this keycode.
     pub fn is_free(&self, keycode: u8) -> bool {
         self.sets(keycode) == 0
@@ -424,7 +429,7 @@ impl Spares {
 
     /// Looks at a map that was just read: what is no longer ours is forgotten, what is free is taken in.
     pub fn look_at(&mut self, map: &Keymap) {
-        self.slots.retain(|slot| slot.symbols != [0, 0] && map.pair(slot.keycode) == slot.symbols);
+        self.slots.retain(|slot| slot.symbols != [0, 0] && map.still_has(slot.keycode, slot.symbols));
         for keycode in map.keycodes().filter(|keycode| map.is_free(*keycode)) {
             self.slots.push(Slot { keycode, symbols: [0, 0], used: [0, 0] });
         }
@@ -506,6 +511,12 @@ impl Spares {
     }
 }
 
+/// Both levels of a spare keycode. Given one letter alone, the server would put its small form on the
+/// first level and its capital on the second, so a single symbol stands on both.
+fn both_levels([plain, shifted]: [u32; 2]) -> [u32; 2] {
+    [plain, if shifted == 0 { plain } else { shifted }]
+}
+
 /// Gives keycodes their two symbols and reads back that they have them.
 pub fn map_keycodes(x: &X, keycodes: &[(u8, [u32; 2])]) -> Result<()> {
     let (Some(first), Some(last)) =
@@ -516,7 +527,7 @@ pub fn map_keycodes(x: &X, keycodes: &[(u8, [u32; 2])]) -> Result<()> {
     let mapping = "giving spare keycodes a meaning";
     for (keycode, symbols) in keycodes {
         // With the core request a key has one group, which serves whatever group is active.
-        x.change_keyboard_mapping(1, *keycode, 2, symbols).map_err(failed(mapping))?;
+        x.change_keyboard_mapping(1, *keycode, 2, &both_levels(*symbols)).map_err(failed(mapping))?;
     }
     let reply = x
         .get_keyboard_mapping(first, last - first + 1)
@@ -531,7 +542,7 @@ pub fn map_keycodes(x: &X, keycodes: &[(u8, [u32; 2])]) -> Result<()> {
             let now = |level: usize| {
                 (level < width).then(|| reply.keysyms.get(at + level).copied()).flatten().unwrap_or(0)
             };
-            symbols[0] != now(0) || symbols[1] != 0 && symbols[1] != now(1)
+            both_levels(*symbols) != [now(0), now(1)]
         })
         .map(|(keycode, _)| format!("keycode {keycode}"))
         .collect();

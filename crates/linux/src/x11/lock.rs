@@ -27,7 +27,8 @@ struct Open {
     folder: OwnedFd,
     path: PathBuf,
     file: File,
-    journal: File,
+    /// Made with the first lock.
+    journal: Option<File>,
     journal_name: String,
     /// How long the record on disk is.
     written: usize,
@@ -100,10 +101,7 @@ impl DisplayLock {
         loop {
             let open = match &mut *guard {
                 Some(open) => open,
-                empty => {
-                    let Some(open) = Open::new(&self.name)? else { return Ok(None) };
-                    empty.insert(open)
-                }
+                empty => empty.insert(Open::new(&self.name)?),
             };
             match fs::flock(&open.file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {}
@@ -112,16 +110,20 @@ impl DisplayLock {
             }
             // Somebody may have emptied the folder: a lock on a file that has no name keeps nobody out.
             let gone = |file: &File| fs::fstat(file).is_ok_and(|stat| stat.st_nlink == 0);
-            if !gone(&open.file) && !gone(&open.journal) {
-                let mut owner = [0; OWNER];
-                let _ = open.file.read_at(&mut owner, 0);
-                let own = owner_mark(&open.journal_name);
-                if owner != own {
-                    open.file.write_all_at(&own, 0).map_err(|error| failed("write", &open.path, error))?;
-                }
-                return Ok(Some(owner != own));
+            if gone(&open.file) || open.journal.as_ref().is_some_and(gone) {
+                *guard = None;
+                continue;
             }
-            *guard = None;
+            if open.journal.is_none() {
+                open.journal = Some(open.new_journal()?);
+            }
+            let mut owner = [0; OWNER];
+            let _ = open.file.read_at(&mut owner, 0);
+            let own = owner_mark(&open.journal_name);
+            if owner != own {
+                open.file.write_all_at(&own, 0).map_err(|error| failed("write", &open.path, error))?;
+            }
+            return Ok(Some(owner != own));
         }
     }
 
@@ -149,11 +151,12 @@ impl DisplayLock {
             // Without a lock nothing is pressed, so there is nothing to write down either.
             return Ok(());
         };
+        let Some(journal) = &open.journal else { return Ok(()) };
         let text = record.to_text();
         let fail = |error| failed("write", &open.path, error);
-        open.journal.write_all_at(text.as_bytes(), 0).map_err(fail)?;
+        journal.write_all_at(text.as_bytes(), 0).map_err(fail)?;
         if text.len() < open.written {
-            open.journal.set_len(text.len() as u64).map_err(fail)?;
+            journal.set_len(text.len() as u64).map_err(fail)?;
         }
         open.written = text.len();
         open.last = record.clone();
@@ -218,45 +221,44 @@ impl Drop for Locked {
 }
 
 impl Open {
-    /// Opens the folder and both files. `None` when another process is just doing its own first lock.
-    fn new(name: &str) -> Result<Option<Open>> {
+    fn new(name: &str) -> Result<Open> {
         let (folder, path) = folder()?;
-        let create = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let private = Mode::RUSR | Mode::WUSR;
-        let open = |file: &str| {
-            fs::openat(&folder, file, create, private)
-                .map(File::from)
-                .map_err(|error| failed("open", &path.join(file), error))
-        };
-        let file = open(&format!("{name}.lock"))?;
-        // A journal that is made but not yet locked looks like a dead one, and those are removed under
-        // the display's lock: so it is made under that lock too.
-        if fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-            return Ok(None);
-        }
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let file = open_private(&folder, &path, &format!("{name}.lock"))?;
         let journal_name = format!("{name}.{}-{number}.held", std::process::id());
-        let journal = open(&journal_name)?;
-        fs::flock(&journal, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|error| failed("lock", &path.join(&journal_name), error))?;
-        Ok(Some(Open {
+        Ok(Open {
             folder,
             path,
             file,
-            journal,
+            journal: None,
             journal_name,
             written: usize::MAX,
             last: Record::default(),
-        }))
+        })
     }
+
+    /// Made under the display's lock: before it is locked itself it looks like a dead one's, and those
+    /// are removed under that lock.
+    fn new_journal(&self) -> Result<File> {
+        let journal = open_private(&self.folder, &self.path, &self.journal_name)?;
+        fs::flock(&journal, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|error| failed("lock", &self.path.join(&self.journal_name), error))?;
+        Ok(journal)
+    }
+}
+
+fn open_private(folder: &OwnedFd, path: &Path, name: &str) -> Result<File> {
+    let create = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    fs::openat(folder, name, create, Mode::RUSR | Mode::WUSR)
+        .map(File::from)
+        .map_err(|error| failed("open", &path.join(name), error))
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
         // What is still held has to be found by the next start.
-        let text = std::fs::read_to_string(self.path.join(&self.journal_name)).unwrap_or_default();
-        if Record::from_text(&text) == Record::default() {
+        if self.journal.is_some() && self.last == Record::default() {
             let _ = fs::unlinkat(&self.folder, self.journal_name.as_str(), AtFlags::empty());
         }
     }
