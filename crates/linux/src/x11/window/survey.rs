@@ -39,6 +39,8 @@ pub(super) struct Described {
     pub frame: Point,
     /// Whether this is furniture: the desktop or a panel.
     furniture: bool,
+    /// The workspace that it is on, where that is not the one that shows.
+    pub elsewhere: Option<u32>,
     /// `_NET_WM_STATE_FULLSCREEN` and both halves of maximized, also while it is minimized.
     pub flags: Flags,
 }
@@ -268,8 +270,8 @@ impl<'x> Probe<'x> {
             return Ok(None);
         };
         let elsewhere = match (workspace, about.workspace) {
-            (Some(own), Some(current)) => own != ALL_WORKSPACES && own != current,
-            (None, _) | (_, None) => false,
+            (Some(own), Some(current)) => Some(own).filter(|own| *own != ALL_WORKSPACES && *own != current),
+            (None, _) | (_, None) => None,
         };
         let viewable = attributes.map_state == MapState::VIEWABLE;
         let kind = kinds.first().copied().unwrap_or_default();
@@ -288,7 +290,7 @@ impl<'x> Probe<'x> {
                 bounds: client,
                 content: client,
                 state: match about.managed {
-                    true => flags.state(iconic, elsewhere, viewable),
+                    true => flags.state(iconic, elsewhere.is_some(), viewable),
                     false if viewable => WindowState::Normal,
                     false => WindowState::Hidden,
                 },
@@ -302,6 +304,7 @@ impl<'x> Probe<'x> {
             parent: tree.parent,
             extents: extents.filter(|_| about.managed),
             shadow: shadow.unwrap_or_default(),
+            elsewhere,
             furniture: kind == atoms._NET_WM_WINDOW_TYPE_DESKTOP || kind == atoms._NET_WM_WINDOW_TYPE_DOCK,
             flags,
         }))
@@ -319,6 +322,7 @@ struct Read {
     parent: Xid,
     extents: Option<Margins>,
     shadow: Margins,
+    elsewhere: Option<u32>,
     furniture: bool,
     flags: Flags,
 }
@@ -377,6 +381,7 @@ impl Read {
             window,
             client: self.client,
             frame: outer.origin(),
+            elsewhere: self.elsewhere,
             furniture: self.furniture,
             flags: self.flags,
         }
