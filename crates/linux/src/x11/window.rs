@@ -123,6 +123,13 @@ impl Target<'_> {
         {
             let atom = self.session.atoms._NET_ACTIVE_WINDOW;
             manager.needs(atom, "activate a window")?;
+            // Openbox does not follow a window to its workspace for a request: it only marks it urgent.
+            let switch = self.session.atoms._NET_CURRENT_DESKTOP;
+            if let Some(workspace) = self.described.elsewhere
+                && manager.supports(switch)
+            {
+                self.ask(self.root, switch, [workspace, time, 0, 0, 0], doing)?;
+            }
             return self.ask(self.id, atom, [AS_PAGER, time, 0, 0, 0], doing);
         }
         let above = ConfigureWindowAux::new().stack_mode(StackMode::ABOVE);

@@ -12,6 +12,8 @@ use deskhand_core::Call;
 /// The display numbers that these tests may take.
 const DISPLAYS: std::ops::RangeInclusive<u32> = 140..=149;
 
+// Each test file uses the part that it needs.
+#[allow(dead_code)]
 pub struct OwnDesktop {
     pub display: String,
     pub home: PathBuf,
@@ -19,6 +21,7 @@ pub struct OwnDesktop {
     children: Vec<Child>,
 }
 
+#[allow(dead_code)]
 impl OwnDesktop {
     /// Starts one; `None`, said aloud, where the machine has no X server to start.
     pub fn start(manager: &[&str]) -> Option<OwnDesktop> {
@@ -66,9 +69,6 @@ impl OwnDesktop {
 
     fn serve(&mut self) {
         for number in DISPLAYS {
-            if PathBuf::from(format!("/tmp/.X11-unix/X{number}")).exists() {
-                continue;
-            }
             let display = format!(":{number}");
             let mut server = Command::new("Xvfb");
             server.args([&display, "-screen", "0", "1280x800x24", "-dpi", "96", "-nolisten", "tcp"]);
@@ -133,8 +133,12 @@ impl Drop for OwnDesktop {
     }
 }
 
+/// The X server cleans up after itself when it is asked to end; the others need no asking.
 fn end(child: &mut Child) {
     let group = rustix::process::Pid::from_raw(child.id().cast_signed()).unwrap();
+    rustix::process::kill_process(group, rustix::process::Signal::TERM).ok();
+    let patience = Call::with_timeout(Duration::from_millis(500));
+    patience.until("a program to end", || Ok(child.try_wait().unwrap())).ok();
     rustix::process::kill_process_group(group, rustix::process::Signal::KILL).ok();
     child.kill().ok();
     child.wait().ok();

@@ -8,14 +8,15 @@ use super::{Atoms, Session};
 use crate::x11::link::{X, failed};
 use deskhand_core::window::{Window, WindowId, WindowState};
 use deskhand_core::{Point, Rect, Result};
+use std::collections::HashMap;
+use x11rb::connection::Connection;
 use x11rb::cookie::Cookie;
 use x11rb::errors::{ConnectionError, ReplyError};
 use x11rb::protocol::res::{self, ConnectionExt as _};
 use x11rb::protocol::shape::{self, ConnectionExt as _};
 use x11rb::protocol::xproto::{
     Atom, AtomEnum, ConnectionExt as _, GetGeometryReply, GetInputFocusReply, GetPropertyReply,
-    GetWindowAttributesReply, MapState, QueryTreeReply, TranslateCoordinatesReply, Window as Xid,
-    WindowClass,
+    GetWindowAttributesReply, MapState, TranslateCoordinatesReply, Window as Xid, WindowClass,
 };
 use x11rb::x11_utils::TryParse;
 
@@ -39,6 +40,8 @@ pub(super) struct Described {
     pub frame: Point,
     /// Whether this is furniture: the desktop or a panel.
     furniture: bool,
+    /// The workspace that it is on, where that is not the one that shows.
+    pub elsewhere: Option<u32>,
     /// `_NET_WM_STATE_FULLSCREEN` and both halves of maximized, also while it is minimized.
     pub flags: Flags,
 }
@@ -180,12 +183,9 @@ struct Probe<'x> {
     attributes: Asked<'x, GetWindowAttributesReply>,
     geometry: Asked<'x, GetGeometryReply>,
     position: Asked<'x, TranslateCoordinatesReply>,
-    tree: Asked<'x, QueryTreeReply>,
     name: Asked<'x, GetPropertyReply>,
-    old_name: Asked<'x, GetPropertyReply>,
     class: Asked<'x, GetPropertyReply>,
     pid: Asked<'x, GetPropertyReply>,
-    owner: Option<Asked<'x, res::QueryClientIdsReply>>,
     extents: Asked<'x, GetPropertyReply>,
     shadow: Asked<'x, GetPropertyReply>,
     state: Asked<'x, GetPropertyReply>,
@@ -205,24 +205,14 @@ impl<'x> Probe<'x> {
     fn send(x: &'x X, root: Xid, session: &Session, id: Xid) -> Result<Probe<'x>, ConnectionError> {
         let atoms = &session.atoms;
         let ask = |atom: Atom, length| property(x, id, atom, length);
-        let owner = match session.knows_owners {
-            true => {
-                let spec = res::ClientIdSpec { client: id, mask: res::ClientIdMask::LOCAL_CLIENT_PID };
-                Some(x.res_query_client_ids(&[spec])?)
-            }
-            false => None,
-        };
         Ok(Probe {
             id,
             attributes: x.get_window_attributes(id)?,
             geometry: x.get_geometry(id)?,
             position: x.translate_coordinates(id, root, 0, 0)?,
-            tree: x.query_tree(id)?,
             name: ask(atoms._NET_WM_NAME, TITLE)?,
-            old_name: ask(AtomEnum::WM_NAME.into(), TITLE)?,
             class: ask(AtomEnum::WM_CLASS.into(), TITLE)?,
             pid: ask(atoms._NET_WM_PID, 1)?,
-            owner,
             extents: ask(atoms._NET_FRAME_EXTENTS, 4)?,
             shadow: ask(atoms._GTK_FRAME_EXTENTS, 4)?,
             state: ask(atoms._NET_WM_STATE, 64)?,
@@ -239,21 +229,11 @@ impl<'x> Probe<'x> {
         let attributes = present(self.attributes.reply(), doing)?;
         let geometry = present(self.geometry.reply(), doing)?;
         let position = present(self.position.reply(), doing)?;
-        let tree = present(self.tree.reply(), doing)?;
         let read = |cookie: Asked<'_, GetPropertyReply>| present(cookie.reply(), doing);
-        let title = match read(self.name)?.filter(|reply| !reply.value.is_empty()) {
-            Some(reply) => reply.value,
-            None => read(self.old_name)?.map_or_else(Vec::new, |reply| reply.value),
-        };
+        let title = read(self.name)?.map_or_else(Vec::new, |reply| reply.value);
         let class = read(self.class)?.map_or_else(Vec::new, |reply| reply.value);
         let list = |cookie| Ok(read(cookie)?.map_or_else(Vec::new, |reply| values(&reply)));
         let claimed = list(self.pid)?.first().copied();
-        let owner = match self.owner {
-            Some(cookie) => present(cookie.reply(), doing)?.and_then(|reply| {
-                reply.ids.iter().find_map(|id| id.value.first().copied()).filter(|pid| 0 < *pid)
-            }),
-            None => None,
-        };
         let extents = Margins::read(&list(self.extents)?);
         let shadow = Margins::read(&list(self.shadow)?);
         let flags = Flags::read(atoms, &list(self.state)?);
@@ -262,14 +242,12 @@ impl<'x> Probe<'x> {
         let kinds = list(self.kind)?;
         let transient_for = list(self.transient_for)?.first().copied();
 
-        let (Some(attributes), Some(geometry), Some(position), Some(tree)) =
-            (attributes, geometry, position, tree)
-        else {
+        let (Some(attributes), Some(geometry), Some(position)) = (attributes, geometry, position) else {
             return Ok(None);
         };
         let elsewhere = match (workspace, about.workspace) {
-            (Some(own), Some(current)) => own != ALL_WORKSPACES && own != current,
-            (None, _) | (_, None) => false,
+            (Some(own), Some(current)) => Some(own).filter(|own| *own != ALL_WORKSPACES && *own != current),
+            (None, _) | (_, None) => None,
         };
         let viewable = attributes.map_state == MapState::VIEWABLE;
         let kind = kinds.first().copied().unwrap_or_default();
@@ -284,11 +262,11 @@ impl<'x> Probe<'x> {
                 id: WindowId(u64::from(self.id)),
                 title: text::decode(&title),
                 application: application(&class),
-                pid: process(claimed, owner),
+                pid: claimed,
                 bounds: client,
                 content: client,
                 state: match about.managed {
-                    true => flags.state(iconic, elsewhere, viewable),
+                    true => flags.state(iconic, elsewhere.is_some(), viewable),
                     false if viewable => WindowState::Normal,
                     false => WindowState::Hidden,
                 },
@@ -298,10 +276,10 @@ impl<'x> Probe<'x> {
                     || kinds.first().is_some_and(|kind| atoms.passing().contains(kind)),
             },
             client,
-            border: i32::from(geometry.border_width),
-            parent: tree.parent,
+            id: self.id,
             extents: extents.filter(|_| about.managed),
             shadow: shadow.unwrap_or_default(),
+            elsewhere,
             furniture: kind == atoms._NET_WM_WINDOW_TYPE_DESKTOP || kind == atoms._NET_WM_WINDOW_TYPE_DOCK,
             flags,
         }))
@@ -315,15 +293,16 @@ const ALL_WORKSPACES: u32 = u32::MAX;
 struct Read {
     window: Window,
     client: Rect,
-    border: i32,
-    parent: Xid,
+    id: Xid,
     extents: Option<Margins>,
     shadow: Margins,
+    elsewhere: Option<u32>,
     furniture: bool,
     flags: Flags,
 }
 
-/// Reads the probes and, where a window manager does not tell the width of its decorations, the frames.
+/// Reads the probes, and asks for what only some windows need: old titles, and frames whose manager does not
+/// tell the width of its decorations.
 fn finish(
     x: &X,
     root: Xid,
@@ -331,45 +310,105 @@ fn finish(
     about: &Root,
     probes: Vec<Probe<'_>>,
 ) -> Result<Vec<Described>> {
-    let doing = "asking about the frames of the windows";
+    let owners = Owners::ask(x, session, probes.iter().map(|probe| probe.id))?;
     let mut reads = Vec::with_capacity(probes.len());
     for probe in probes {
         reads.extend(probe.read(&session.atoms, about)?);
     }
-    let bare = |read: &Read| read.parent != root && read.extents.is_none();
-    let mut frames: Vec<(usize, Xid)> =
-        reads.iter().enumerate().filter(|(_, read)| bare(read)).map(|(n, read)| (n, read.parent)).collect();
+    let owners = owners.read()?;
+    for read in &mut reads {
+        read.window.pid = process(read.window.pid, owners.get(&(read.id & !owners_mask(x))).copied());
+    }
+    old_titles(x, &mut reads)?;
+    let frames = frames(x, root, &reads)?;
+    Ok(reads.into_iter().zip(frames).map(|(read, frame)| read.framed(frame)).collect())
+}
+
+/// Titles of windows without `_NET_WM_NAME`.
+fn old_titles(x: &X, reads: &mut [Read]) -> Result<()> {
+    let doing = "asking for old titles";
+    let mut asked = Vec::new();
+    for (n, read) in reads.iter().enumerate().filter(|(_, read)| read.window.title.is_empty()) {
+        asked.push((n, property(x, read.id, AtomEnum::WM_NAME.into(), TITLE).map_err(failed(doing))?));
+    }
+    for (n, cookie) in asked {
+        if let Some(reply) = present(cookie.reply(), doing)? {
+            reads[n].window.title = text::decode(&reply.value);
+        }
+    }
+    Ok(())
+}
+
+/// For each window whose decorations nobody tells, the window on the root that it lies in: its frame, or
+/// itself.
+fn frames(x: &X, root: Xid, reads: &[Read]) -> Result<Vec<Option<Rect>>> {
+    let doing = "asking about the frames of the windows";
     let mut found: Vec<Option<Rect>> = vec![None; reads.len()];
+    let mut level: Vec<(usize, Xid)> = reads
+        .iter()
+        .enumerate()
+        .filter(|(_, read)| read.extents.is_none())
+        .map(|(n, read)| (n, read.id))
+        .collect();
     // Frames lie a few windows deep at most; the bound is against a tree that changes under our feet.
     for _ in 0..8 {
-        let mut asked = Vec::with_capacity(frames.len());
-        for (n, id) in frames {
+        let mut asked = Vec::with_capacity(level.len());
+        for (n, id) in level {
             let tree = x.query_tree(id).map_err(failed(doing))?;
             asked.push((n, tree, x.get_geometry(id).map_err(failed(doing))?));
         }
-        frames = Vec::new();
+        level = Vec::new();
         for (n, tree, geometry) in asked {
             let (tree, geometry) = (present(tree.reply(), doing)?, present(geometry.reply(), doing)?);
             match (tree, geometry) {
                 (Some(tree), Some(geometry)) if tree.parent == root => found[n] = Some(outer(&geometry)),
-                (Some(tree), Some(_)) => frames.push((n, tree.parent)),
+                (Some(tree), Some(_)) => level.push((n, tree.parent)),
                 (None, _) | (_, None) => {}
             }
         }
-        if frames.is_empty() {
+        if level.is_empty() {
             break;
         }
     }
-    Ok(reads.into_iter().zip(found).map(|(read, frame)| read.framed(frame, root)).collect())
+    Ok(found)
+}
+
+/// Which process holds the connection that made a window, by the part of the ids that the connection owns.
+struct Owners<'x>(Option<Asked<'x, res::QueryClientIdsReply>>);
+
+impl<'x> Owners<'x> {
+    /// One request for all of them.
+    fn ask(x: &'x X, session: &Session, ids: impl Iterator<Item = Xid>) -> Result<Owners<'x>> {
+        if !session.knows_owners {
+            return Ok(Owners(None));
+        }
+        let mut clients: Vec<Xid> = ids.map(|id| id & !owners_mask(x)).collect();
+        clients.sort_unstable();
+        clients.dedup();
+        let mask = res::ClientIdMask::LOCAL_CLIENT_PID;
+        let specs: Vec<_> = clients.into_iter().map(|client| res::ClientIdSpec { client, mask }).collect();
+        let cookie = x.res_query_client_ids(&specs).map_err(failed("asking who owns the windows"))?;
+        Ok(Owners(Some(cookie)))
+    }
+
+    fn read(self) -> Result<HashMap<Xid, u32>> {
+        let Some(cookie) = self.0 else { return Ok(HashMap::new()) };
+        let reply = present(cookie.reply(), "reading who owns the windows")?;
+        let ids = reply.into_iter().flat_map(|reply| reply.ids);
+        let pid = |id: res::ClientIdValue| Some((id.spec.client, *id.value.first()?));
+        Ok(ids.filter_map(pid).filter(|(_, pid)| 0 < *pid).collect())
+    }
+}
+
+/// The part of an id that a connection gives out itself.
+fn owners_mask(x: &X) -> u32 {
+    x.setup().resource_id_mask
 }
 
 impl Read {
-    fn framed(self, frame: Option<Rect>, root: Xid) -> Described {
-        let outer = match (frame, self.extents) {
-            (Some(frame), _) => frame,
-            (None, Some(extents)) if self.parent != root => extents.around(self.client),
-            (None, _) => Margins::all(self.border).around(self.client),
-        };
+    fn framed(self, frame: Option<Rect>) -> Described {
+        let told = self.extents.map(|extents| extents.around(self.client));
+        let outer = told.or(frame).unwrap_or(self.client);
         let mut window = self.window;
         window.bounds = self.shadow.within(outer);
         window.content = self.shadow.within(self.client);
@@ -377,6 +416,7 @@ impl Read {
             window,
             client: self.client,
             frame: outer.origin(),
+            elsewhere: self.elsewhere,
             furniture: self.furniture,
             flags: self.flags,
         }
@@ -403,10 +443,6 @@ struct Margins {
 }
 
 impl Margins {
-    fn all(width: i32) -> Margins {
-        Margins { left: width, right: width, top: width, bottom: width }
-    }
-
     /// `None` when the property is absent, or holds what no edge can be.
     fn read(values: &[u32]) -> Option<Margins> {
         let edge = |n: usize| values.get(n).filter(|width| **width <= 4096).map(|width| *width as i32);
