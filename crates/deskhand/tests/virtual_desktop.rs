@@ -14,7 +14,8 @@ use std::time::Duration;
 fn possible() -> bool {
     let installed = |name: &str| Path::new("/usr/bin").join(name).exists();
     let possible = ["Xvfb", "openbox", "dbus-daemon", "gdbus", "xdotool"].into_iter().all(installed);
-    let required = std::env::var("REQUIRE_DESKTOP").is_ok_and(|kinds| kinds.split(',').any(|kind| kind == "x11"));
+    let required =
+        std::env::var("REQUIRE_DESKTOP").is_ok_and(|kinds| kinds.split(',').any(|kind| kind == "x11"));
     assert!(possible || !required, "REQUIRE_DESKTOP=x11, but Xvfb, openbox, D-Bus or xdotool is missing");
     if !possible {
         eprintln!("skipped: Xvfb, openbox, dbus-daemon, gdbus or xdotool is missing");

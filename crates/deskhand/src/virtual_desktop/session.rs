@@ -52,6 +52,8 @@ const FIXED: &[(&str, &str)] = &[
     ("ACCESSIBILITY_ENABLED", "1"),
     ("GDK_BACKEND", "x11"),
     ("GNOME_ACCESSIBILITY", "1"),
+    // Without a graphics card GTK 4 spends seconds on shaders before its first frame.
+    ("GSK_RENDERER", "cairo"),
     ("GTK_A11Y", "atspi"),
     ("GTK_USE_PORTAL", "0"),
     ("LIBGL_ALWAYS_SOFTWARE", "1"),
