@@ -53,7 +53,7 @@ fn a_sum_by_clicks_and_a_sum_by_keys() {
         click(&desktop, &format!("calculator/{key}"));
     }
     assert_eq!(control.value("calculator/result"), "8");
-    assert_eq!(control.window(8).unwrap().focused, true);
+    assert!(control.window(8).unwrap().focused);
     assert_eq!(
         control.received()[..2],
         ["calculator/5 clicked".to_owned(), "calculator/plus clicked".to_owned()]
