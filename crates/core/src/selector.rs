@@ -1185,7 +1185,7 @@ mod tests {
                     if elements.is_empty() || root { None } else { Some(parent.index(elements.len())) };
                 let mut element = element(roles[role], names[name]);
                 element.value = enabled.then(|| names[role].to_owned());
-                element.states = States::of(enabled.then_some(State::Enabled).into_iter());
+                element.states = States::of(enabled.then_some(State::Enabled));
                 if checked {
                     element.states = element.states.with(State::Checked);
                 }
