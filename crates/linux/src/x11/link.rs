@@ -145,6 +145,12 @@ impl BoundedStream {
         }
     }
 
+    /// Whether the server is on this machine behind a socket that can carry file descriptors.
+    pub fn is_local(&self) -> bool {
+        rustix::net::getsockname(&self.inner)
+            .is_ok_and(|address| address.address_family() == rustix::net::AddressFamily::UNIX)
+    }
+
     fn bind(&self, call: &Call) {
         *self.bound.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) =
             (call.deadline(), call.cancellation().clone());
