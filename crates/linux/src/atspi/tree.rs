@@ -1,0 +1,836 @@
+//! Reading the tree of one application: from its cache where it declares one, else walked.
+//!
+//! A cache says everything but extents, values and actions in one answer. It may be silent about some
+//! children (rows of large tables, items whose order it does not know): those parents are asked. An
+//! application without a cache is the same case with nothing known at the start.
+
+use super::bus::{App, Fault, Question, ROOT, Ref, Reply, Toolkit, number, text};
+use super::extents::{self, Extents, Shift};
+use super::roles::{self, Bits, Offers};
+use atspi_common::State as SpiState;
+use deskhand_core::element::{Bounds, Element, ElementId, Node, Role, State, TreeQuery};
+use deskhand_core::geometry::Rect;
+use deskhand_core::window::{Window, WindowId};
+use serde::Deserialize;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use zbus::zvariant::{ObjectPath, Type};
+
+/// How many children of one parent are read. A spreadsheet declares two thousand million.
+const MOST_CHILDREN: i32 = 500;
+
+/// How many characters of a text are read for a tree.
+pub const MOST_TEXT: i32 = 2000;
+
+/// Where in an application to begin.
+#[derive(Clone, Debug)]
+pub enum Start {
+    /// At its root.
+    Application,
+    /// At what is shown in a window.
+    Window(WindowId),
+    /// At one element.
+    Element(Arc<str>),
+}
+
+/// An element while it is being put together.
+#[derive(Clone, Debug, Default)]
+pub struct Raw {
+    /// Its path.
+    pub path: Arc<str>,
+    /// Its name, as told.
+    pub name: String,
+    /// Its description.
+    pub description: String,
+    /// The application's identifier for it.
+    pub identifier: String,
+    /// Its role's number.
+    pub role: u32,
+    /// Its states.
+    pub bits: Bits,
+    /// Its interfaces.
+    pub offers: Offers,
+    /// How many children it declares; negative when it does not say.
+    pub declared: i32,
+    /// Where it says it lies.
+    pub extents: Option<Rect>,
+    /// Its value.
+    pub value: Option<String>,
+    /// Its actions.
+    pub actions: Vec<String>,
+    parent: Option<usize>,
+    index: i32,
+    kids: Vec<usize>,
+    reached: bool,
+    gone: bool,
+    pending: u8,
+    depth: u32,
+}
+
+impl Raw {
+    /// An element of which nothing but the path is known.
+    pub fn at(path: impl Into<Arc<str>>) -> Raw {
+        Raw { path: path.into(), declared: -1, pending: DETAILS.len() as u8, ..Raw::default() }
+    }
+
+    /// Takes in the answer to a question.
+    pub fn learn(&mut self, question: Question, reply: Reply) {
+        let reply = match reply {
+            Ok(reply) => reply,
+            // The role is what every object that lives can tell.
+            Err(_) => {
+                self.gone |= question == Question::Role;
+                return;
+            }
+        };
+        match question {
+            Question::Role => self.role = reply.body().deserialize().unwrap_or_default(),
+            Question::State => self.bits = reply.body().deserialize().unwrap_or_default(),
+            Question::Interfaces => self.offers = reply.body().deserialize().unwrap_or_default(),
+            Question::Name => self.name = text(&reply),
+            Question::Description => self.description = text(&reply),
+            Question::Identifier => self.identifier = text(&reply),
+            Question::ChildCount => self.declared = number(&reply).map_or(-1, |count| count as i32),
+            Question::Extents => {
+                let answer = reply.body().deserialize::<(Extents,)>().map(|(extents,)| extents);
+                self.extents = answer.or_else(|_| reply.body().deserialize()).ok().and_then(extents::rect);
+            }
+            Question::Text(_) => {
+                self.value = reply.body().deserialize::<String>().ok().map(|text| plain(&text));
+            }
+            Question::Number => self.value = number(&reply).map(|number| number.to_string()),
+            Question::Actions => {
+                let answer = reply.body();
+                let actions: Vec<(&str, &str, &str)> = answer.deserialize().unwrap_or_default();
+                self.actions = actions.iter().map(|(name, ..)| (*name).to_owned()).collect();
+            }
+            Question::Parent | Question::Children | Question::Child(_) | Question::Chosen => {}
+        }
+    }
+
+    /// Whether its role could not be read: it is not there any more.
+    pub fn is_gone(&self) -> bool {
+        self.gone
+    }
+
+    /// Its role in our words.
+    pub fn role(&self) -> Role {
+        roles::role(self.role, self.bits)
+    }
+
+    /// Whether its application says that it shows.
+    pub fn shows(&self, toolkit: Toolkit) -> bool {
+        // GTK 4 keeps `showing` for windows.
+        self.bits.has(SpiState::Visible) && (toolkit == Toolkit::Gtk4 || self.bits.has(SpiState::Showing))
+    }
+
+    /// What to ask for its value, if it has one that may be read.
+    pub fn value_question(&self, childless: bool) -> Option<Question> {
+        let text = self.offers.has(Offers::TEXT).then_some(Question::Text(MOST_TEXT));
+        match self.role() {
+            Role::PasswordField => None,
+            Role::Slider | Role::ProgressBar | Role::ScrollBar if self.offers.has(Offers::VALUE) => {
+                Some(Question::Number)
+            }
+            // What is typed into it is its text; the number may lag behind.
+            Role::SpinButton if self.offers.has(Offers::VALUE) && text.is_none() => Some(Question::Number),
+            Role::TextField | Role::TextArea | Role::Terminal | Role::SpinButton => text,
+            Role::ComboBox if self.offers.has(Offers::EDITABLE_TEXT) => text,
+            Role::ComboBox if self.offers.has(Offers::SELECTION) => Some(Question::Chosen),
+            Role::ComboBox if self.offers.has(Offers::VALUE) => Some(Question::Number),
+            Role::ComboBox => text,
+            Role::Label | Role::Static if self.name.is_empty() => text,
+            Role::Paragraph | Role::Heading if childless => text,
+            _ if self.bits.has(SpiState::Editable) => text,
+            _ => None,
+        }
+    }
+
+    /// The finished element.
+    pub fn element(&self, app: &App, frame: Option<&Frame>, window: Option<&Window>, asked: bool) -> Element {
+        let role = self.role();
+        let told = self.shows(app.toolkit);
+        let shift = frame.map_or(Shift::default(), |frame| frame.shift);
+        let bounds = self.extents.map(|rect| shift.apply(rect));
+        let mut states = roles::states(role, self.bits, told);
+        let seen = match bounds {
+            Some(bounds) => told && extents::on_screen(bounds, window),
+            // What was asked for its place and has none is not laid out.
+            None => told && !(asked && self.offers.has(Offers::COMPONENT)),
+        };
+        if !seen && role != Role::Application {
+            states = states.with(State::Offscreen);
+        }
+        Element {
+            id: id(app, &self.path),
+            role,
+            name: name(app.toolkit, role, &self.name),
+            value: self.value.clone(),
+            description: description(app.toolkit, &self.description),
+            identifier: (!self.identifier.is_empty()).then(|| self.identifier.clone()),
+            states,
+            bounds,
+            actions: self.actions.clone(),
+            window: window.map(|window| window.id),
+            pid: Some(app.pid),
+            children: u32::try_from(self.declared).unwrap_or(self.kids.len() as u32),
+        }
+    }
+}
+
+/// How an element is found again.
+pub fn id(app: &App, path: &str) -> ElementId {
+    ElementId(format!("{} {} {path}", app.pid, app.bus).into())
+}
+
+/// The name without what GTK 4.8 invents: the class of a widget that has no name, and the label twice for
+/// a button that holds its label.
+fn name(toolkit: Toolkit, role: Role, told: &str) -> String {
+    if toolkit != Toolkit::Gtk4 {
+        return told.to_owned();
+    }
+    let class = ["Gtk", "Adw", "Gdk"].iter().any(|prefix| {
+        told.strip_prefix(prefix).is_some_and(|rest| {
+            rest.starts_with(|c: char| c.is_ascii_uppercase())
+                && rest.bytes().all(|b| b.is_ascii_alphanumeric())
+        })
+    });
+    if class {
+        return String::new();
+    }
+    let half = told.len() / 2;
+    let doubled = told.len() % 2 == 1
+        && told.is_char_boundary(half)
+        && told[half..].starts_with(' ')
+        && told[..half] == told[half + 1..];
+    let labelled = matches!(role, Role::Button | Role::ToggleButton | Role::CheckBox | Role::RadioButton);
+    if doubled && labelled { told[..half].to_owned() } else { told.to_owned() }
+}
+
+fn description(toolkit: Toolkit, told: &str) -> String {
+    if toolkit == Toolkit::Gtk4 { name(toolkit, Role::Label, told) } else { told.to_owned() }
+}
+
+/// A text without the placeholders of what is embedded in it.
+pub fn plain(text: &str) -> String {
+    if text.contains('\u{fffc}') { text.replace('\u{fffc}', "") } else { text.to_owned() }
+}
+
+/// A top-level element, and the window it is shown in.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// Its path.
+    pub path: Arc<str>,
+    /// What it says of itself.
+    pub raw: Raw,
+    /// The index of its window in the list that was given.
+    pub window: Option<usize>,
+    /// What makes its coordinates global.
+    pub shift: Shift,
+}
+
+/// The top-level elements of an application, each with its window.
+pub async fn frames(app: &App, windows: &[Window]) -> Result<Vec<Frame>, Fault> {
+    let mut tops: Vec<Raw> = children(app, ROOT).await?.into_iter().map(Raw::at).collect();
+    let questions = [Question::Name, Question::Role, Question::State, Question::Extents];
+    let mut work = VecDeque::new();
+    for (top, raw) in tops.iter().enumerate() {
+        work.extend(questions.map(|question| (top, raw.path.clone(), question)));
+    }
+    app.pump(&mut work, |top, question, reply, _| tops[top].learn(question, reply)).await?;
+    tops.retain(|raw| !raw.gone);
+    let own: Vec<usize> =
+        (0..windows.len()).filter(|w| windows[*w].pid.is_none_or(|pid| pid == app.pid)).collect();
+    let candidates: Vec<&Window> = own.iter().map(|w| &windows[*w]).collect();
+    let titles: Vec<(String, Option<Rect>)> =
+        tops.iter().map(|raw| (raw.name.clone(), raw.extents)).collect();
+    let pairs = extents::pair(app.toolkit, &titles, &candidates);
+    let frames = tops.into_iter().zip(pairs).map(|(raw, pair)| {
+        let window = pair.map(|w| own[w]);
+        let shift = Shift::of(app.toolkit, raw.extents, window.map(|w| &windows[w]));
+        Frame { path: raw.path.clone(), raw, window, shift }
+    });
+    Ok(frames.collect())
+}
+
+/// The paths of an element's children, as far as they are of the same application.
+pub async fn children(app: &App, path: &str) -> Result<Vec<Arc<str>>, Fault> {
+    let reply = app.put(path, Question::Children).await?;
+    let body = reply.body();
+    let refs: Vec<Ref<'_>> = body.deserialize().unwrap_or_default();
+    Ok(refs.iter().filter(|child| is_own(app, child)).map(|(_, path)| path.as_str().into()).collect())
+}
+
+/// Whether a reference names an element of this application.
+pub fn is_own(app: &App, (bus, path): &Ref<'_>) -> bool {
+    (bus.is_empty() || **bus == *app.bus) && path.as_str() != "/org/a11y/atspi/null"
+}
+
+/// The top-level element that an element is below, climbing by its parents.
+pub async fn top_of(app: &App, path: &str) -> Result<Option<Arc<str>>, Fault> {
+    let mut below: Arc<str> = path.into();
+    for _ in 0..200 {
+        let reply = app.put(&below, Question::Parent).await?;
+        let body = reply.body();
+        let parent = match body.deserialize::<zbus::zvariant::Value<'_>>() {
+            Ok(zbus::zvariant::Value::Structure(parts)) => match parts.fields() {
+                [zbus::zvariant::Value::Str(bus), zbus::zvariant::Value::ObjectPath(path)]
+                    if is_own(app, &(bus.as_str(), path.clone())) =>
+                {
+                    Arc::<str>::from(path.as_str())
+                }
+                _ => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        if *parent == *ROOT {
+            return Ok(Some(below));
+        }
+        below = parent;
+    }
+    Ok(None)
+}
+
+/// What was read of an application.
+#[derive(Debug, Default)]
+pub struct AppTree {
+    /// Its elements, parents first.
+    pub nodes: Vec<Node>,
+    /// Whether a bound cut it.
+    pub cut: bool,
+}
+
+/// Reads an application's tree. `patience` bounds the wait for a page that is still being built.
+pub async fn read(
+    app: &App,
+    windows: &[Window],
+    query: &TreeQuery,
+    start: &Start,
+    patience: Duration,
+) -> Result<AppTree, Fault> {
+    let (known, frames) = futures_util::future::join(cached(app, patience), frames(app, windows)).await;
+    let mut walk = Walk::new(app, query, known?);
+    let frames = frames?;
+    let starts: Vec<Arc<str>> = match start {
+        Start::Application => vec![ROOT.into()],
+        Start::Window(id) => shown_in(app, &frames, windows, *id),
+        Start::Element(path) => vec![path.clone()],
+    };
+    let roots: Vec<usize> = starts.into_iter().map(|path| walk.index_of(path)).collect();
+    walk.run(&roots).await?;
+    let order = walk.order(&roots);
+    walk.enrich(&order).await?;
+    let tops = match start {
+        // Below one element everything is in the same window.
+        Start::Element(path) => vec![walk.top(path).await?; order.len()],
+        Start::Application | Start::Window(_) => walk.tops(&order, &frames),
+    };
+    Ok(walk.finish(order, &tops, &frames, windows))
+}
+
+/// The top-level elements that belong to a window: its own, and the menus and lists that are open and have
+/// no window in the list.
+fn shown_in(app: &App, frames: &[Frame], windows: &[Window], id: WindowId) -> Vec<Arc<str>> {
+    let own = frames.iter().filter(|frame| frame.window.is_some_and(|w| windows[w].id == id));
+    let open = frames.iter().filter(|frame| {
+        frame.window.is_none()
+            && frame.raw.shows(app.toolkit)
+            && matches!(frame.raw.role(), Role::Window | Role::Menu | Role::ToolTip | Role::Panel)
+            && frame.raw.extents.is_some()
+    });
+    let mut paths: Vec<Arc<str>> = own.map(|frame| frame.path.clone()).collect();
+    if !paths.is_empty() {
+        paths.extend(open.map(|frame| frame.path.clone()));
+    }
+    paths
+}
+
+#[derive(Deserialize, Type)]
+struct Item<'m> {
+    #[serde(borrow)]
+    object: Ref<'m>,
+    #[serde(borrow)]
+    _application: Ref<'m>,
+    #[serde(borrow)]
+    parent: Ref<'m>,
+    index: i32,
+    children: i32,
+    offers: Offers,
+    name: &'m str,
+    role: u32,
+    description: &'m str,
+    bits: Bits,
+}
+
+/// The item of Qt 5 and of at-spi2 before 2.34: all children named, no index.
+#[derive(Deserialize, Type)]
+struct OldItem<'m> {
+    #[serde(borrow)]
+    object: Ref<'m>,
+    #[serde(borrow)]
+    _application: Ref<'m>,
+    #[serde(borrow)]
+    parent: Ref<'m>,
+    #[serde(borrow)]
+    children: Vec<Ref<'m>>,
+    offers: Offers,
+    name: &'m str,
+    role: u32,
+    description: &'m str,
+    bits: Bits,
+}
+
+/// What the application's cache holds; nothing when it declares none.
+async fn cached(app: &App, patience: Duration) -> Result<Vec<Raw>, Fault> {
+    let cold = app.toolkit == Toolkit::Chromium && !app.warm.load(Ordering::Relaxed);
+    let nodes = get_items(app).await?;
+    if !cold {
+        return Ok(nodes);
+    }
+    // Chromium begins to build its tree when it is first asked, page by page in other processes: wait
+    // until its pages have content and nothing more comes.
+    let give_up = Instant::now() + patience;
+    let mut last = nodes;
+    let mut calm = 0;
+    loop {
+        async_io::Timer::after(Duration::from_millis(40)).await;
+        let next = get_items(app).await?;
+        calm = if next.len() == last.len() { calm + 1 } else { 0 };
+        let filled = is_filled(&next);
+        last = next;
+        if calm >= 2 && filled {
+            app.warm.store(true, Ordering::Relaxed);
+            return Ok(last);
+        }
+        if give_up <= Instant::now() {
+            return Ok(last);
+        }
+    }
+}
+
+fn is_filled(nodes: &[Raw]) -> bool {
+    let mut pages = nodes.iter().filter(|raw| roles::is_page(raw.role)).peekable();
+    pages.peek().is_some() && pages.all(|page| page.declared > 0 && !page.bits.has(SpiState::Busy))
+}
+
+async fn get_items(app: &App) -> Result<Vec<Raw>, Fault> {
+    let cache = "/org/a11y/atspi/cache";
+    let reply = match app.ask(cache, "org.a11y.atspi.Cache", "GetItems", &()).await {
+        Ok(reply) => reply,
+        Err(Fault::Lost(error)) => return Err(Fault::Lost(error)),
+        // No cache is declared: the tree is walked. An application that has gone says so at the next
+        // question.
+        Err(Fault::Gone(_) | Fault::Absent(_) | Fault::Refused(_)) => return Ok(Vec::new()),
+    };
+    let body = reply.body();
+    if let Ok(items) = body.deserialize::<Vec<Item<'_>>>() {
+        return Ok(arranged(app, items.iter()));
+    }
+    match body.deserialize::<Vec<OldItem<'_>>>() {
+        Ok(items) => Ok(arranged_by_children(app, &items)),
+        Err(error) => Err(Fault::Refused(format!("its cache speaks another language: {error}"))),
+    }
+}
+
+fn arranged<'i, 'm: 'i>(app: &App, items: impl ExactSizeIterator<Item = &'i Item<'m>> + Clone) -> Vec<Raw> {
+    let mut places: HashMap<&str, usize> = HashMap::with_capacity(items.len());
+    let mut nodes = Vec::with_capacity(items.len());
+    let mut parents = Vec::with_capacity(items.len());
+    for item in items {
+        if !is_own(app, &item.object) || places.contains_key(item.object.1.as_str()) {
+            continue;
+        }
+        places.insert(item.object.1.as_str(), nodes.len());
+        parents.push(&item.parent.1);
+        nodes.push(Raw {
+            path: item.object.1.as_str().into(),
+            name: item.name.to_owned(),
+            description: item.description.to_owned(),
+            role: item.role,
+            bits: item.bits,
+            offers: item.offers,
+            declared: item.children,
+            index: item.index,
+            ..Raw::default()
+        });
+    }
+    for (child, parent) in parents.into_iter().enumerate() {
+        if let Some(parent) = places.get(parent.as_str()).copied().filter(|parent| *parent != child) {
+            nodes[child].parent = Some(parent);
+            nodes[parent].kids.push(child);
+        }
+    }
+    for parent in 0..nodes.len() {
+        let mut kids = std::mem::take(&mut nodes[parent].kids);
+        kids.sort_by_key(|kid| nodes[*kid].index);
+        nodes[parent].kids = kids;
+    }
+    nodes
+}
+
+fn arranged_by_children(app: &App, items: &[OldItem<'_>]) -> Vec<Raw> {
+    let mut places: HashMap<&str, usize> = HashMap::with_capacity(items.len());
+    let mut nodes = Vec::with_capacity(items.len());
+    let own: Vec<&OldItem<'_>> = items.iter().filter(|item| is_own(app, &item.object)).collect();
+    for item in &own {
+        places.insert(item.object.1.as_str(), nodes.len());
+        nodes.push(Raw {
+            path: item.object.1.as_str().into(),
+            name: item.name.to_owned(),
+            description: item.description.to_owned(),
+            role: item.role,
+            bits: item.bits,
+            offers: item.offers,
+            declared: item.children.len() as i32,
+            ..Raw::default()
+        });
+    }
+    for (parent, item) in own.iter().enumerate() {
+        let listed = item.children.iter().filter_map(|(_, path)| places.get(path.as_str()).copied());
+        for (index, child) in listed.enumerate() {
+            nodes[child].index = index as i32;
+            nodes[child].parent = Some(parent);
+            nodes[parent].kids.push(child);
+        }
+    }
+    for (child, item) in own.iter().enumerate() {
+        nodes[child].parent = nodes[child].parent.or_else(|| places.get(item.parent.1.as_str()).copied());
+    }
+    nodes
+}
+
+/// What is asked of an element that no cache knows.
+const DETAILS: [Question; 5] =
+    [Question::Role, Question::State, Question::Interfaces, Question::Name, Question::ChildCount];
+
+type Work = VecDeque<(usize, Arc<str>, Question)>;
+
+struct Walk<'a> {
+    app: &'a App,
+    query: &'a TreeQuery,
+    nodes: Vec<Raw>,
+    places: HashMap<Arc<str>, usize>,
+    reached: usize,
+    cut: bool,
+}
+
+impl<'a> Walk<'a> {
+    fn new(app: &'a App, query: &'a TreeQuery, nodes: Vec<Raw>) -> Walk<'a> {
+        let places = nodes.iter().enumerate().map(|(place, raw)| (raw.path.clone(), place)).collect();
+        Walk { app, query, nodes, places, reached: 0, cut: false }
+    }
+
+    fn index_of(&mut self, path: Arc<str>) -> usize {
+        if let Some(place) = self.places.get(&path) {
+            return *place;
+        }
+        let place = self.nodes.len();
+        self.nodes.push(Raw::at(path.clone()));
+        self.places.insert(path, place);
+        place
+    }
+
+    /// Reaches everything below the roots, asking what is not known.
+    async fn run(&mut self, roots: &[usize]) -> Result<(), Fault> {
+        let app = self.app;
+        let mut work = Work::new();
+        for root in roots {
+            self.reach(*root, 0, &mut work);
+        }
+        app.pump(&mut work, |node, question, reply, work| self.take(node, question, reply, work)).await
+    }
+
+    /// Takes an element into the tree, and below it all that is known already.
+    fn reach(&mut self, first: usize, depth: u32, work: &mut Work) {
+        let mut stack = vec![(first, depth)];
+        while let Some((node, depth)) = stack.pop() {
+            if self.nodes[node].reached {
+                continue;
+            }
+            if self.query.max_nodes <= self.reached {
+                self.cut = true;
+                return;
+            }
+            self.reached += 1;
+            let raw = &mut self.nodes[node];
+            raw.reached = true;
+            raw.depth = depth;
+            if raw.pending > 0 {
+                work.extend(DETAILS.map(|question| (node, raw.path.clone(), question)));
+                continue;
+            }
+            if self.expand(node, work) {
+                stack.extend(self.nodes[node].kids.iter().rev().map(|kid| (*kid, depth + 1)));
+            }
+        }
+    }
+
+    /// Whether an element's children are known and wanted; asks for them when they are only wanted.
+    fn expand(&mut self, node: usize, work: &mut Work) -> bool {
+        let raw = &self.nodes[node];
+        if self.query.max_depth <= raw.depth || raw.declared == 0 && raw.kids.is_empty() {
+            return false;
+        }
+        let complete = 0 <= raw.declared && raw.declared as usize <= raw.kids.len();
+        if complete && self.in_order(&raw.kids) {
+            return true;
+        }
+        let path = raw.path.clone();
+        match raw.declared {
+            ..0 => work.push_back((node, path, Question::ChildCount)),
+            0..=MOST_CHILDREN => work.push_back((node, path, Question::Children)),
+            _ => {
+                self.cut = true;
+                work.extend((0..MOST_CHILDREN).map(|index| (node, path.clone(), Question::Child(index))));
+            }
+        }
+        false
+    }
+
+    /// Whether every child has an index of its own: some caches give none.
+    fn in_order(&self, kids: &[usize]) -> bool {
+        let mut last = -1;
+        kids.len() < 2
+            || kids.iter().all(|kid| {
+                let index = self.nodes[*kid].index;
+                let rises = last < index;
+                last = index;
+                rises
+            })
+    }
+
+    fn take(&mut self, node: usize, question: Question, reply: Reply, work: &mut Work) {
+        match question {
+            Question::Children => {
+                let Ok(reply) = reply else { return };
+                let body = reply.body();
+                let refs: Vec<Ref<'_>> = body.deserialize().unwrap_or_default();
+                self.nodes[node].kids.clear();
+                for child in refs.iter().take(MOST_CHILDREN as usize) {
+                    self.adopt(node, child, work);
+                }
+                self.cut |= refs.len() > MOST_CHILDREN as usize;
+            }
+            Question::Child(index) => {
+                let Ok(reply) = reply else { return };
+                let body = reply.body();
+                if let Ok(child) = body.deserialize::<Ref<'_>>() {
+                    if index == 0 {
+                        self.nodes[node].kids.clear();
+                    }
+                    self.adopt(node, &child, work);
+                }
+            }
+            question => {
+                let raw = &mut self.nodes[node];
+                let detail = 0 < raw.pending;
+                raw.learn(question, reply);
+                raw.pending = raw.pending.saturating_sub(1);
+                let depth = raw.depth;
+                if raw.gone || raw.pending > 0 || !detail && raw.declared < 0 {
+                    return;
+                }
+                if self.expand(node, work) {
+                    for kid in self.nodes[node].kids.clone() {
+                        self.reach(kid, depth + 1, work);
+                    }
+                }
+            }
+        }
+    }
+
+    fn adopt(&mut self, parent: usize, child: &Ref<'_>, work: &mut Work) {
+        if !is_own(self.app, child) {
+            return;
+        }
+        let place = self.index_of(child.1.as_str().into());
+        if self.nodes[place].reached || place == parent {
+            return;
+        }
+        self.nodes[place].parent = Some(parent);
+        self.nodes[parent].kids.push(place);
+        let depth = self.nodes[parent].depth + 1;
+        self.reach(place, depth, work);
+    }
+
+    /// What was reached, in the order of the document, with depths.
+    fn order(&self, roots: &[usize]) -> Vec<Step> {
+        let mut order = Vec::with_capacity(self.reached);
+        let mut seen = vec![false; self.nodes.len()];
+        let mut stack: Vec<(usize, Option<usize>, u32)> =
+            roots.iter().rev().map(|root| (*root, None, 0)).collect();
+        while let Some((node, parent, depth)) = stack.pop() {
+            let raw = &self.nodes[node];
+            if seen[node] || !raw.reached || raw.gone {
+                continue;
+            }
+            seen[node] = true;
+            let place = order.len();
+            order.push(Step { node, parent, depth });
+            stack.extend(raw.kids.iter().rev().map(|kid| (*kid, Some(place), depth + 1)));
+        }
+        order
+    }
+
+    /// Asks for places, values and actions, as far as they are wanted.
+    async fn enrich(&mut self, order: &[Step]) -> Result<(), Fault> {
+        let (app, query) = (self.app, self.query);
+        let mut work = Work::new();
+        for step in order {
+            let raw = &self.nodes[step.node];
+            let shows = raw.shows(app.toolkit);
+            let place = match query.bounds {
+                Bounds::No => false,
+                Bounds::Showing => shows,
+                Bounds::All => true,
+            };
+            if place && raw.offers.has(Offers::COMPONENT) {
+                work.push_back((step.node, raw.path.clone(), Question::Extents));
+            }
+            if query.values
+                && shows
+                && let Some(question) = raw.value_question(raw.kids.is_empty())
+            {
+                work.push_back((step.node, raw.path.clone(), question));
+            }
+            if query.actions && raw.offers.has(Offers::ACTION) && raw.role().is_interactive() {
+                work.push_back((step.node, raw.path.clone(), Question::Actions));
+            }
+        }
+        let mut chosen: HashMap<usize, usize> = HashMap::new();
+        let nodes = &mut self.nodes;
+        let places = &self.places;
+        app.pump(&mut work, |node, question, reply, work| match question {
+            Question::Chosen => {
+                if let Some(path) = reply.ok().and_then(|reply| own_path(app, &reply)) {
+                    match places.get(&path) {
+                        Some(place) if !nodes[*place].name.is_empty() => {
+                            chosen.insert(node, *place);
+                        }
+                        _ => work.push_back((node, path, Question::Name)),
+                    }
+                }
+            }
+            Question::Name => nodes[node].value = reply.ok().map(|reply| text(&reply)),
+            question => nodes[node].learn(question, reply),
+        })
+        .await?;
+        for (node, choice) in chosen {
+            self.nodes[node].value = Some(self.nodes[choice].name.clone());
+        }
+        Ok(())
+    }
+
+    /// The top-level element above one element.
+    async fn top(&self, path: &Arc<str>) -> Result<Option<Arc<str>>, Fault> {
+        let mut node = self.places.get(path).copied();
+        let mut steps = 0;
+        while let Some(here) = node
+            && steps < 200
+        {
+            let Some(parent) = self.nodes[here].parent else { break };
+            if *self.nodes[parent].path == *ROOT {
+                return Ok(Some(self.nodes[here].path.clone()));
+            }
+            node = Some(parent);
+            steps += 1;
+        }
+        top_of(self.app, path).await
+    }
+
+    /// The top-level element above each step of a walk that began at the root or at top-level elements.
+    fn tops(&self, order: &[Step], frames: &[Frame]) -> Vec<Option<Arc<str>>> {
+        let mut tops: Vec<Option<Arc<str>>> = Vec::with_capacity(order.len());
+        for step in order {
+            let path = &self.nodes[step.node].path;
+            let top = match frames.iter().find(|frame| frame.path == *path) {
+                Some(frame) => Some(frame.path.clone()),
+                None => step.parent.and_then(|parent| tops[parent].clone()),
+            };
+            tops.push(top);
+        }
+        tops
+    }
+
+    fn finish(
+        self,
+        order: Vec<Step>,
+        tops: &[Option<Arc<str>>],
+        frames: &[Frame],
+        windows: &[Window],
+    ) -> AppTree {
+        let by_path: HashMap<&str, &Frame> = frames.iter().map(|frame| (&*frame.path, frame)).collect();
+        let nodes = order.iter().zip(tops).map(|(step, top)| {
+            let raw = &self.nodes[step.node];
+            let frame = top.as_deref().and_then(|path| by_path.get(path).copied());
+            let window = frame.and_then(|frame| frame.window).map(|w| &windows[w]);
+            let asked = self.query.bounds != Bounds::No;
+            let mut element = raw.element(self.app, frame, window, asked);
+            element.children = element.children.max(raw.kids.len() as u32);
+            Node { element, parent: step.parent, depth: step.depth }
+        });
+        AppTree { nodes: nodes.collect(), cut: self.cut }
+    }
+}
+
+/// A place in the order of a document.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    node: usize,
+    parent: Option<usize>,
+    depth: u32,
+}
+
+/// The path in an answer that is a reference to an element of the application.
+pub fn own_path(app: &App, reply: &zbus::Message) -> Option<Arc<str>> {
+    let body = reply.body();
+    let child = body.deserialize::<(&str, ObjectPath<'_>)>().ok()?;
+    is_own(app, &child).then(|| child.1.as_str().into())
+}
+
+/// Reads one element with everything, as [`super::Atspi`] shows it.
+pub async fn one(app: &App, windows: &[Window], path: &Arc<str>) -> Result<Element, Fault> {
+    let mut raw = Raw::at(path.clone());
+    let first = DETAILS.into_iter().chain([Question::Description, Question::Identifier, Question::Extents]);
+    let mut work: Work = first.map(|question| (0, path.clone(), question)).collect();
+    let details = app.pump(&mut work, |_, question, reply, _| raw.learn(question, reply));
+    let (details, frames) = futures_util::future::join(details, frames(app, windows)).await;
+    details?;
+    let frames = frames?;
+    if raw.gone || raw.bits.has(SpiState::Defunct) {
+        return Err(Fault::Gone("its application does not know it any more".to_owned()));
+    }
+    let mut second = Work::new();
+    second.extend(raw.value_question(raw.declared <= 0).map(|question| (0, path.clone(), question)));
+    if raw.offers.has(Offers::ACTION) {
+        second.push_back((0, path.clone(), Question::Actions));
+    }
+    app.pump(&mut second, |_, question, reply, work| match question {
+        Question::Chosen => {
+            let path = reply.ok().and_then(|reply| own_path(app, &reply));
+            work.extend(path.map(|path| (1, path, Question::Name)));
+        }
+        Question::Name => raw.value = reply.ok().map(|reply| text(&reply)),
+        question => raw.learn(question, reply),
+    })
+    .await?;
+    let frame = frame_of(app, &frames, path).await?;
+    let window = frame.and_then(|frame| frame.window).map(|w| &windows[w]);
+    Ok(raw.element(app, frame, window, true))
+}
+
+/// The top-level element that an element is below.
+pub async fn frame_of<'f>(
+    app: &App,
+    frames: &'f [Frame],
+    path: &Arc<str>,
+) -> Result<Option<&'f Frame>, Fault> {
+    // With one top-level element there is nothing to climb for.
+    if let [only] = frames {
+        return Ok(Some(only));
+    }
+    let top = top_of(app, path).await?;
+    Ok(top.and_then(|top| frames.iter().find(|frame| frame.path == top)))
+}
