@@ -10,8 +10,7 @@ use deskhand_core::desktop::{Choice, Desktop, Missing};
 use deskhand_core::element::{Elements, NoElements};
 use deskhand_core::input::{Input, NoInput};
 use deskhand_core::screen::{NoScreen, Screen};
-use deskhand_core::window::{NoWindows, Window, Windows};
-use deskhand_core::{Call, Result};
+use deskhand_core::window::{NoWindows, Windows};
 use std::sync::Arc;
 
 /// Which desktop to connect to. What is `None` is not there.
@@ -76,20 +75,20 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
 
     let session = session::Session::on(place.buses.clone());
     let windows = Arc::new(x11::window::XWindows::new(display));
-    let list = |windows: &Arc<x11::window::XWindows>| -> WindowList {
+    let list = |windows: &Arc<x11::window::XWindows>| -> atspi::WindowList {
         let windows = windows.clone();
         Box::new(move |call| windows.list(call))
     };
-    let screen: Box<dyn Screen> = Box::new(NoScreen(no_display(place)));
+    let screen: Box<dyn Screen> = Box::new(x11::screen::XScreen::new(display));
     let input: Box<dyn Input> = Box::new(x11::input::XInput::new(display, session));
     let elements: Box<dyn Elements> =
-        Box::new(NoElements(no_display(place)));
+        Box::new(atspi::Atspi::new(
+        atspi::Session { display: display.clone(), bus: place.buses.session.clone() },
+        list(&windows),
+    ));
     let apps: Box<dyn Apps> = Box::new(app::LinuxApps::new(place.environment.clone(), list(&windows)));
     Desktop::new(screen, input, elements, Box::new(windows), apps, choices)
 }
-
-/// How other providers read the windows.
-pub type WindowList = Box<dyn Fn(&Call) -> Result<Vec<Window>> + Send + Sync>;
 
 fn no_display(place: &Place) -> Missing {
     let reason = match &place.wayland {
