@@ -247,7 +247,7 @@ impl Faults {
 }
 
 /// The expected form in words.
-fn form(schema: &Value) -> String {
+pub fn form(schema: &Value) -> String {
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
         let values: Vec<_> = values.iter().map(|value| value.as_str().unwrap_or("?")).collect();
         return format!("one of {}", values.join(", "));

@@ -7,6 +7,7 @@ use deskhand_core::input::NoInput;
 use deskhand_core::screen::NoScreen;
 use deskhand_core::window::NoWindows;
 use deskhand_core::{Choice, Desktop, Error, Missing};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,7 +29,9 @@ pub struct ConnectOptions {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Session {
     /// Variables to set.
-    pub variables: Vec<(&'static str, String)>,
+    pub variables: Vec<(Cow<'static, str>, String)>,
+    /// Variables to remove, because they lead to another desktop.
+    pub removed: Vec<&'static str>,
     /// What was chosen and why, in sentences for the log.
     pub notes: Vec<String>,
     /// Why there is no display.
@@ -63,7 +66,7 @@ pub fn without(missing: &Missing) -> Arc<Desktop> {
         Box::new(NoElements(missing.clone())),
         Box::new(NoWindows(missing.clone())),
         Box::new(NoApps(missing.clone())),
-        ["screen", "input", "elements", "windows", "apps"].map(choice).into(),
+        ["input", "screen", "elements", "windows", "applications"].map(choice).into(),
     )
 }
 
@@ -141,6 +144,17 @@ impl Session {
         session
     }
 
+    /// The environment of a private desktop.
+    #[cfg(target_os = "linux")]
+    pub fn private(desktop: &crate::virtual_desktop::VirtualDesktop) -> Session {
+        Session {
+            variables: desktop.environment().into_iter().map(|(name, value)| (name.into(), value)).collect(),
+            removed: desktop.removed_environment().to_vec(),
+            notes: vec![format!("Working on a private desktop, DISPLAY={}.", desktop.display())],
+            missing: None,
+        }
+    }
+
     /// Takes what belongs to the display from a program that runs on it. What the environment has already
     /// counts more, unless it belongs to another display.
     fn follow(&mut self, system: &System, program: Option<&Program>, moved: bool) {
@@ -173,7 +187,7 @@ impl Session {
 
     fn set(&mut self, name: &'static str, value: &str, why: &str) {
         self.notes.push(format!("{name}={value}: {why}."));
-        self.variables.push((name, value.to_owned()));
+        self.variables.push((name.into(), value.to_owned()));
     }
 
     /// Makes it this process's environment, which the programs that it starts inherit.
@@ -181,9 +195,13 @@ impl Session {
     /// # Safety
     /// No other thread may run yet: the environment is read without a lock by the C library.
     pub unsafe fn adopt(&self) {
-        for (name, value) in &self.variables {
+        for name in &self.removed {
             // SAFETY: the caller vouches that there is no other thread.
-            unsafe { std::env::set_var(name, value) };
+            unsafe { std::env::remove_var(name) };
+        }
+        for (name, value) in &self.variables {
+            // SAFETY: as above.
+            unsafe { std::env::set_var(&**name, value) };
         }
     }
 }
@@ -276,11 +294,6 @@ fn display_answers(display: u32) -> bool {
 #[cfg(not(unix))]
 fn display_answers(_: u32) -> bool {
     false
-}
-
-/// The error for a desktop that cannot be had.
-pub fn refuse(missing: &Missing) -> Error {
-    Error::backend(&missing.reason).remedy(&missing.remedy)
 }
 
 #[cfg(all(test, unix))]

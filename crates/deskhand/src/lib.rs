@@ -3,12 +3,14 @@
 pub mod arguments;
 pub mod call;
 pub mod connect;
+pub mod demo;
+pub mod doctor;
 pub mod encode;
 pub mod files;
 pub mod images;
 pub mod log;
-pub mod picture;
 pub mod mcp;
+pub mod picture;
 pub mod policy;
 pub mod profiles;
 pub mod refs;

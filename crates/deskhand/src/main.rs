@@ -1,58 +1,365 @@
-//! The command line.
+//! The command line: `serve`, `call`, `tools`, `doctor`, `desktop`, `demo`, `completions`.
 
+mod commands;
+
+use clap::builder::FalseyValueParser;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use deskhand::call::Config;
+use deskhand::policy::Policy;
+use deskhand::profiles::Profile;
+use deskhand::terminal;
+use deskhand_core::{Error, Size};
 use std::process::ExitCode;
+use std::time::Duration;
 
-#[cfg(target_os = "linux")]
+/// See and work a desktop: for assistants over MCP, for scripts and for people.
+#[derive(Parser)]
+#[command(
+    name = "deskhand",
+    version,
+    propagate_version = true,
+    disable_help_subcommand = true,
+    arg_required_else_help = true,
+    after_help = EXAMPLES
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  deskhand serve                            what an MCP client starts: it speaks over stdin and stdout
+  deskhand serve --virtual 1280x800         the same on a private desktop, apart from your own
+  deskhand call list_windows                call one tool and read the answer
+  deskhand call click x=200 y=150
+  deskhand call type_text text='Grüße 🎉'
+  deskhand call take_screenshot file_path=screen.png
+  deskhand tools                            what there is to call
+  deskhand tools click                      one tool with its parameters
+  deskhand doctor                           what works here, and what to do about the rest
+
+Exit codes: 0 done, 1 the tool says no, 2 the command line is wrong.";
+
+#[derive(Subcommand)]
+enum Command {
+    Serve(ServeArguments),
+    Call(CallArguments),
+    Tools(ToolsArguments),
+    Doctor(DoctorArguments),
+    Desktop(DesktopArguments),
+    Demo(DemoArguments),
+    Completions(CompletionsArguments),
+}
+
+/// Serve MCP over standard input and output.
+///
+/// An MCP client starts this command and speaks to it over stdin and stdout. The log goes to stderr, one
+/// JSON object a line.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  deskhand serve
+  deskhand serve --virtual 1280x800 --profile full
+  deskhand serve --display :1 --read-only
+  deskhand serve --deny type_text --deny applications
+
+In a client's configuration:
+  {\"mcpServers\": {\"deskhand\": {\"command\": \"deskhand\", \"args\": [\"serve\"]}}}")]
+struct ServeArguments {
+    #[command(flatten)]
+    place: PlaceArguments,
+    /// Which tools are listed; every tool that is allowed can be called all the same.
+    #[arg(long, value_enum, default_value_t, env = "DESKHAND_PROFILE", hide_env_values = true)]
+    profile: ProfileName,
+    #[command(flatten)]
+    limits: LimitArguments,
+    /// The longest request line in bytes; a longer one is answered with an error.
+    #[arg(long, value_name = "BYTES", default_value_t = deskhand::mcp::lines::LONGEST_LINE,
+        env = "DESKHAND_MAX_LINE_BYTES", hide_env_values = true, hide_short_help = true)]
+    max_line_bytes: usize,
+}
+
+/// Call one tool and print its answer.
+///
+/// Parameters are given as key=value. A value is read as JSON where the tool's schema asks for something
+/// other than text, so that numbers, lists and objects need no quoting beyond the shell's; lists may be
+/// given as items with commas.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  deskhand call cursor_position
+  deskhand call click x=200 y=150 modifiers=ctrl,shift
+  deskhand call click_ui_element element='button[name=\"Save\"]' window=Editor
+  deskhand call press_key --json '{\"key\": \"a\", \"modifiers\": [\"ctrl\"]}'
+  deskhand call run_steps --json @steps.json
+  echo '{\"x\": 1, \"y\": 2}' | deskhand call move_mouse --json -
+  deskhand call take_screenshot file_path=screen.png
+  deskhand call list_windows --output json
+
+What a call presses and leaves down is let go of when the command ends: use run_steps to press, move and
+release.
+Exit codes: 0 done, 1 the tool says no, 2 the command line is wrong.")]
+struct CallArguments {
+    /// The tool; `deskhand tools` lists them.
+    tool: String,
+    /// Parameters, as key=value.
+    #[arg(value_name = "KEY=VALUE")]
+    parameters: Vec<String>,
+    /// All parameters as one JSON object: the text itself, @FILE, or - for standard input.
+    #[arg(long, value_name = "JSON")]
+    json: Option<String>,
+    /// How the answer is printed: text for people, or json for programs (pictures in base64).
+    #[arg(long, short, value_enum, default_value_t)]
+    output: OutputForm,
+    /// Print the log line of the call on stderr.
+    #[arg(long, short)]
+    verbose: bool,
+    #[command(flatten)]
+    place: PlaceArguments,
+    #[command(flatten)]
+    limits: LimitArguments,
+}
+
+/// List the tools, or show one with its parameters.
+#[derive(Args)]
+struct ToolsArguments {
+    /// The tool to show.
+    tool: Option<String>,
+    /// Which set to list.
+    #[arg(long, value_enum, default_value_t, env = "DESKHAND_PROFILE", hide_env_values = true)]
+    profile: ProfileName,
+    /// How the list is printed: a table for people, or what MCP clients are shown as json.
+    #[arg(long, short, value_enum, default_value_t)]
+    output: OutputForm,
+}
+
+/// Examine what works here, and say what to do about what does not.
+///
+/// Asks every capability something harmless. The exit code is 1 when one does not answer.
+#[derive(Args)]
+struct DoctorArguments {
+    #[command(flatten)]
+    place: PlaceArguments,
+    /// How the findings are printed.
+    #[arg(long, short, value_enum, default_value_t)]
+    output: OutputForm,
+}
+
+/// Watch Deskhand work real applications on a private desktop, step by step.
+#[derive(Args)]
+struct DemoArguments {
+    /// Where the last picture is saved.
+    #[arg(default_value = "demo.png", value_name = "FILE")]
+    picture: String,
+}
+
+/// Run a command on a private desktop that lives as long as the command.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  deskhand desktop -- ./run-my-gui-tests
+  deskhand desktop --size 1920x1080 -- bash -c 'mousepad & deskhand call take_screenshot file_path=a.png'")]
+struct DesktopArguments {
+    /// Its size in pixels; several, with commas, are displays from left to right.
+    #[arg(long, visible_alias = "displays", value_name = "WxH", default_value = "1280x800",
+        value_parser = sizes)]
+    size: Sizes,
+    /// The window manager, or none.
+    #[arg(long, value_name = "NAME")]
+    window_manager: Option<String>,
+    /// The command and its arguments, after --.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<std::ffi::OsString>,
+}
+
+/// Print completions for a shell.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  deskhand completions bash > ~/.local/share/bash-completion/completions/deskhand
+  deskhand completions zsh > ~/.zfunc/_deskhand
+  deskhand completions fish > ~/.config/fish/completions/deskhand.fish")]
+struct CompletionsArguments {
+    /// The shell.
+    shell: clap_complete::Shell,
+}
+
+/// Which desktop.
+#[derive(Args)]
+#[command(next_help_heading = "Which desktop")]
+struct PlaceArguments {
+    /// The X display to work on, instead of the one in DISPLAY.
+    #[arg(long, value_name = "DISPLAY", env = "DESKHAND_DISPLAY", hide_env_values = true)]
+    display: Option<String>,
+    /// Start a private desktop of this size and work there; it ends with Deskhand.
+    #[arg(long, value_name = "WxH", num_args = 0..=1, default_missing_value = "1280x800", value_parser = sizes,
+        conflicts_with = "display", env = "DESKHAND_VIRTUAL", hide_env_values = true)]
+    r#virtual: Option<Sizes>,
+    /// Whether to look for your running session when DISPLAY is not set.
+    #[arg(long, value_enum, default_value_t, env = "DESKHAND_FIND_SESSION", hide_env_values = true)]
+    find_session: FindSession,
+}
+
+/// What may be done.
+#[derive(Args)]
+#[command(next_help_heading = "What may be done")]
+struct LimitArguments {
+    /// Only look: no input, no changes.
+    #[arg(long, env = "DESKHAND_READ_ONLY", hide_env_values = true, value_parser = FalseyValueParser::new())]
+    read_only: bool,
+    /// Allow a tool, a group or an effect that is off by default (shell); may be repeated.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', env = "DESKHAND_ALLOW", hide_env_values = true,
+        value_parser = rule)]
+    allow: Vec<String>,
+    /// Forbid a tool, a group (keyboard) or an effect (input); may be repeated.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', env = "DESKHAND_DENY", hide_env_values = true,
+        value_parser = rule)]
+    deny: Vec<String>,
+    /// The time limit of calls that name none, in milliseconds.
+    #[arg(long, value_name = "N", env = "DESKHAND_TIMEOUT_MS", hide_env_values = true,
+        value_parser = clap::value_parser!(u64).range(1..))]
+    timeout_ms: Option<u64>,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, ValueEnum)]
+enum OutputForm {
+    #[default]
+    Text,
+    Json,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, ValueEnum)]
+enum FindSession {
+    /// Take it if there is just one.
+    #[default]
+    Auto,
+    /// Work only where the environment or --display says.
+    Never,
+}
+
+/// A profile by its name: the list is the library's.
+#[derive(Clone, Copy, Default)]
+struct ProfileName(Profile);
+
+impl ValueEnum for ProfileName {
+    fn value_variants<'a>() -> &'a [ProfileName] {
+        static ALL: std::sync::LazyLock<Vec<ProfileName>> =
+            std::sync::LazyLock::new(|| Profile::ALL.iter().copied().map(ProfileName).collect());
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        Some(clap::builder::PossibleValue::new(self.0.name()))
+    }
+}
+
+impl LimitArguments {
+    fn config(self) -> Config {
+        let mut config = Config {
+            policy: Policy { read_only: self.read_only, allow: self.allow, deny: self.deny },
+            ..Config::default()
+        };
+        if let Some(ms) = self.timeout_ms {
+            config.timeout = Duration::from_millis(ms);
+            // The variable is about pointer and keyboard alone, so it counts more for these.
+            if std::env::var_os("MCP_MOUSE_TIMEOUT_MS").is_none() {
+                config.input_timeout = config.timeout;
+            }
+        }
+        config
+    }
+}
+
+/// The sizes of displays from left to right.
+#[derive(Clone, Debug)]
+struct Sizes(Vec<Size>);
+
+/// `1280x800` or `1280x800,1920x1080` as sizes.
+fn sizes(text: &str) -> Result<Sizes, String> {
+    #[cfg(target_os = "linux")]
+    return deskhand::virtual_desktop::parse_sizes(text).map(Sizes).map_err(|error| match &error.detail.expected {
+        Some(expected) => format!("{} Expected: {expected}", error.message),
+        None => error.message,
+    });
+    #[cfg(not(target_os = "linux"))]
+    Err(format!("There are no private desktops on this system, so {text:?} cannot be had."))
+}
+
+/// The name in --allow or --deny. A wrong one must not pass: it would forbid nothing.
+fn rule(text: &str) -> Result<String, String> {
+    let name = text.trim().to_ascii_lowercase();
+    if deskhand::policy::is_rule(&name) {
+        return Ok(name);
+    }
+    match deskhand::tools::aliases().find(|alias| alias.name == name) {
+        Some(alias) => Err(format!("{name} is another name of {}: use that", alias.tool)),
+        None => Err(format!(
+            "{name:?} is no tool, group or effect. Groups and effects: {}",
+            deskhand::policy::rules().join(", ")
+        )),
+    }
+}
+
 fn main() -> ExitCode {
-    use deskhand::virtual_desktop;
-    use std::ffi::OsString;
-
-    if let Some(code) = virtual_desktop::keep_if_asked() {
+    #[cfg(target_os = "linux")]
+    if let Some(code) = deskhand::virtual_desktop::keep_if_asked() {
         return code;
     }
-    let usage = "usage: deskhand desktop [--size 1280x800[,…]] [--window-manager NAME] -- COMMAND…";
-    let mut arguments = std::env::args_os().skip(1);
-    let mut options = virtual_desktop::Options::default();
-    if arguments.next().is_none_or(|first| first != "desktop") {
-        eprintln!("{usage}");
-        return ExitCode::from(2);
-    }
-    let parsed = loop {
-        match arguments.next().as_ref().and_then(|argument| argument.to_str()) {
-            Some("--size" | "--displays") => {
-                let value = arguments.next().unwrap_or_default();
-                match virtual_desktop::parse_sizes(&value.to_string_lossy()) {
-                    Ok(sizes) => options.displays = sizes,
-                    Err(error) => break Err(error.to_string()),
-                }
-            }
-            Some("--window-manager") => {
-                options.window_manager = arguments.next().map(|value| value.to_string_lossy().into_owned());
-            }
-            Some("--") => break Ok(arguments.collect::<Vec<OsString>>()),
-            _ => break Err(usage.to_owned()),
+    let done = match Cli::parse().command {
+        Command::Serve(arguments) => commands::serve(arguments),
+        Command::Call(arguments) => commands::call(arguments),
+        Command::Tools(arguments) => commands::tools(&arguments),
+        Command::Doctor(arguments) => commands::doctor(&arguments),
+        Command::Desktop(arguments) => commands::desktop(arguments),
+        Command::Demo(arguments) => commands::demo(&arguments),
+        Command::Completions(arguments) => {
+            let mut script = Vec::new();
+            let mut command = <Cli as clap::CommandFactory>::command();
+            clap_complete::generate(arguments.shell, &mut command, "deskhand", &mut script);
+            terminal::say(&String::from_utf8_lossy(&script));
+            Ok(ExitCode::SUCCESS)
         }
     };
-    let command = match parsed {
-        Ok(command) => command,
-        Err(message) => {
-            eprintln!("{message}");
-            return ExitCode::from(2);
-        }
-    };
-    match virtual_desktop::run_inside(&options, &command) {
-        Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
-        Err(error) => {
-            eprintln!(
-                "deskhand: {error}{}",
-                error.detail.os.as_deref().map_or(String::new(), |os| format!(" ({os})"))
-            );
-            ExitCode::FAILURE
+    done.unwrap_or_else(|failure| {
+        terminal::complain(&failure.to_string());
+        failure.code()
+    })
+}
+
+/// Why a command ends.
+enum Failure {
+    /// The command line is wrong.
+    Usage(Error),
+    /// It could not be done.
+    Refused(Error),
+}
+
+impl Failure {
+    fn code(&self) -> ExitCode {
+        match self {
+            Failure::Usage(_) => ExitCode::from(2),
+            Failure::Refused(_) => ExitCode::FAILURE,
         }
     }
 }
 
-#[cfg(not(target_os = "linux"))]
-fn main() -> ExitCode {
-    ExitCode::FAILURE
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (Failure::Usage(error) | Failure::Refused(error)) = self;
+        write!(f, "{}", error.message)?;
+        if let Some(expected) = &error.detail.expected {
+            write!(f, "\n  expected: {expected}")?;
+        }
+        if !error.detail.found.is_empty() {
+            write!(f, "\n  found: {}", error.detail.found.join("; "))?;
+        }
+        if let Some(os) = &error.detail.os {
+            write!(f, "\n  system: {os}")?;
+        }
+        if let Some(remedy) = &error.detail.remedy {
+            write!(f, "\n  remedy: {remedy}")?;
+        }
+        Ok(())
+    }
 }

@@ -53,6 +53,22 @@ impl Policy {
     }
 }
 
+/// Whether a name means anything in `--allow` or `--deny`.
+pub fn is_rule(name: &str) -> bool {
+    crate::tools::row(name).is_some() || rules().iter().any(|rule| rule == name)
+}
+
+/// The names of groups and effects that rules can have, besides those of tools.
+pub fn rules() -> Vec<String> {
+    let mut rules: Vec<String> =
+        crate::tools::rows().map(|row| format!("{:?}", row.group).to_ascii_lowercase()).collect();
+    rules.extend(Effect::ALL.map(|effect| effect.name().to_owned()));
+    rules.push("shell".to_owned());
+    rules.sort();
+    rules.dedup();
+    rules
+}
+
 /// Whether a rule names this tool, its group or its effect.
 fn names(rule: &str, row: &Row, effect: Effect) -> bool {
     let rule = rule.trim().to_ascii_lowercase();

@@ -90,7 +90,8 @@ pub struct Listed {
 }
 
 impl Listed {
-    fn of(row: &'static Row) -> Listed {
+    /// A row as it is listed.
+    pub fn of(row: &'static Row) -> Listed {
         Listed {
             name: row.name,
             description: row.description().to_owned(),
