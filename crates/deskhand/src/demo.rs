@@ -72,7 +72,7 @@ impl Demo<'_> {
             self.confirmed(
                 &format!("press {key}"),
                 "click_ui_element",
-                json!({ "element": format!("button[name=\"{key}\"]"), "window": calculator }),
+                json!({ "element": format!("[name=\"{key}\"]"), "window": calculator }),
             )?;
         }
         let shown = self.step(

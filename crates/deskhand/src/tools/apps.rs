@@ -3,7 +3,7 @@
 use super::evidence::Acted;
 use super::page::page;
 use super::windows::{self, WindowInfo};
-use super::{Alias, keyboard, target};
+use super::{keyboard, target};
 use crate::call::Context;
 use crate::tool::{Data, Effect, Group, Ranged, Row, Tool};
 use deskhand_core::app::{Launch, Running};
@@ -26,9 +26,6 @@ pub static TOOLS: &[Row] = &[
     Row::of::<GetApplication>(),
     Row::of::<DeleteApplication>(),
 ];
-
-/// Other names.
-pub static ALIASES: &[Alias] = &[];
 
 /// A running application as it is shown to callers.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

@@ -19,11 +19,12 @@ use serde_json::Value;
 
 /// Every table, in the order in which tools are listed.
 static TABLES: &[&[Row]] = &[
+    screen::TOOLS,
+    elements::TOOLS,
+    wait::TOOLS,
     pointer::TOOLS,
     scroll::TOOLS,
     keyboard::TOOLS,
-    elements::TOOLS,
-    wait::TOOLS,
     windows::TOOLS,
     apps::TOOLS,
     steps::TOOLS,
@@ -41,14 +42,12 @@ pub struct Alias {
 
 /// Other names of tools.
 static ALIASES: &[&[Alias]] = &[
+    screen::ALIASES,
+    elements::ALIASES,
     pointer::ALIASES,
     scroll::ALIASES,
     keyboard::ALIASES,
-    elements::ALIASES,
-    wait::ALIASES,
     windows::ALIASES,
-    apps::ALIASES,
-    steps::ALIASES,
 ];
 
 /// Every canonical tool.

@@ -1,6 +1,5 @@
 //! Several calls in one.
 
-use super::Alias;
 use crate::call::Context;
 use crate::encode;
 use crate::tool::{Data, Effect, Group, Ranged, Row, Tool};
@@ -12,9 +11,6 @@ use std::time::{Duration, Instant};
 
 /// The table of this noun.
 pub static TOOLS: &[Row] = &[Row::of::<RunSteps>()];
-
-/// Other names.
-pub static ALIASES: &[Alias] = &[];
 
 /// The longest result of a step that stands in the reply whole, in bytes.
 const LONGEST_RESULT: usize = 4000;

@@ -1,6 +1,5 @@
 //! Waiting for something to come true.
 
-use super::Alias;
 use super::elements::{ElementInfo, Wanted};
 use super::find::{self, Which};
 use super::target;
@@ -15,9 +14,6 @@ use std::time::{Duration, Instant};
 
 /// The table of this noun.
 pub static TOOLS: &[Row] = &[Row::of::<WaitFor>()];
-
-/// Other names.
-pub static ALIASES: &[Alias] = &[];
 
 /// Wait until one of the conditions holds: an element, a text or a window is there (or gone), the pixels
 /// have come to rest, a process has ended. Several are alternatives: the reply says which came true.
