@@ -23,7 +23,7 @@ fn check(toolkit: &str) {
     // Without a window manager the window has no frame, and its content begins where it begins.
     let desktop = PrivateDesktop::start(&["--window-manager", "none"]);
     let stage = Stage::start(toolkit, |program| desktop.command(program));
-    let window = xdotool(&desktop, &format!("search --onlyvisible --name {}", stage.title.replace(' ', ".")));
+    let window = xdotool(&desktop, "search --onlyvisible --name ^Stage");
     let window = window.split_whitespace().next().unwrap();
     xdotool(&desktop, &format!("windowfocus {window}"));
     let click = |widget: &str, button: u8| {
