@@ -111,10 +111,7 @@ impl Root {
         let focus: GetInputFocusReply = focus.reply().map_err(failed(doing))?;
         let tree = tree.reply().map_err(failed(doing))?;
 
-        let answer = match check {
-            Some(check) => Some((check, property(x, check, atoms._NET_SUPPORTING_WM_CHECK, 1))),
-            None => None,
-        };
+        let answer = check.map(|check| (check, property(x, check, atoms._NET_SUPPORTING_WM_CHECK, 1)));
         let stacked = !stacking.is_empty();
         let mut clients = if stacked { stacking } else { mapping };
         clients.reverse();
