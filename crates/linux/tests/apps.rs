@@ -190,7 +190,7 @@ fn what_runs_is_listed_once_with_its_windows() {
     let chromium = stage.launch("chromium", &["--no-sandbox", "--disable-gpu", "--no-first-run", &data]);
     let chromium = chromium.unwrap();
     let window = stage.window_of(chromium.pid);
-    assert!(4 < stage.apps.family(&call(), chromium.pid).unwrap().len(), "a browser has children");
+    until("the browser's children", || 4 < stage.apps.family(&call(), chromium.pid).unwrap().len());
     assert_eq!(stage.apps.family(&call(), chromium.pid).unwrap()[0], chromium.pid);
 
     let running = stage.apps.running(&call()).unwrap();
