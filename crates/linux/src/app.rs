@@ -499,7 +499,7 @@ fn by_process<'e>(entries: &'e [Entry], process: &Process) -> Option<&'e Entry> 
 }
 
 /// Entries in the menu go before the others, those without arguments of their own before those with.
-fn best<'e>(entries: &'e [Entry], matches: impl Fn(&&Entry) -> bool) -> Option<&'e Entry> {
+fn best(entries: &[Entry], matches: impl Fn(&&Entry) -> bool) -> Option<&Entry> {
     entries.iter().filter(matches).min_by_key(|entry| (entry.unlisted, !entry.is_plain()))
 }
 

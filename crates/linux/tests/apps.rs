@@ -190,7 +190,7 @@ fn what_runs_is_listed_once_with_its_windows() {
     let chromium = stage.launch("chromium", &["--no-sandbox", "--disable-gpu", "--no-first-run", &data]);
     let chromium = chromium.unwrap();
     let window = stage.window_of(chromium.pid);
-    assert!(4 < stage.apps.family(&call(), chromium.pid).unwrap().len(), "a browser has children");
+    until("the browser's children", || 4 < stage.apps.family(&call(), chromium.pid).unwrap().len());
     assert_eq!(stage.apps.family(&call(), chromium.pid).unwrap()[0], chromium.pid);
 
     let running = stage.apps.running(&call()).unwrap();
@@ -388,7 +388,7 @@ fn a_family_outlives_its_launcher_and_strangers_are_not_ended() {
     let family = sandbox.apps.family(&call(), launched.pid).unwrap();
     let [child] = family[..] else { panic!("{family:?}") };
     let command = std::fs::read_to_string(format!("/proc/{child}/cmdline")).unwrap();
-    assert!(command.starts_with("sleep\061"), "{command:?}");
+    assert!(command.starts_with("sleep\x0061"), "{command:?}");
     sandbox.apps.terminate(&call(), child, false).unwrap();
     until("the child to end", || !sandbox.apps.alive(child));
     let error = sandbox.apps.terminate(&call(), child, false).unwrap_err();

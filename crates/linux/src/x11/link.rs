@@ -134,6 +134,9 @@ pub struct BoundedStream {
     inner: DefaultStream,
     bound: Mutex<(Instant, Cancellation)>,
     lost: AtomicBool,
+    /// Whether the last write found no room. Before each request x11rb asks whether there is, and a system
+    /// call for every request made up a third of the time of a pipelined list.
+    full: AtomicBool,
 }
 
 impl BoundedStream {
@@ -142,6 +145,7 @@ impl BoundedStream {
             inner,
             bound: Mutex::new((Instant::now(), Cancellation::default())),
             lost: AtomicBool::new(false),
+            full: AtomicBool::new(false),
         }
     }
 
@@ -156,6 +160,12 @@ impl BoundedStream {
             (call.deadline(), call.cancellation().clone());
     }
 
+    fn wrote(&self, result: io::Result<usize>) -> io::Result<usize> {
+        let full = result.as_ref().is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
+        self.full.store(full, Ordering::Relaxed);
+        self.note(result)
+    }
+
     fn note<T>(&self, result: io::Result<T>) -> io::Result<T> {
         if let Err(error) = &result
             && !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
@@ -168,6 +178,10 @@ impl BoundedStream {
 
 impl Stream for BoundedStream {
     fn poll(&self, mode: PollMode) -> io::Result<()> {
+        // Nothing is lost by trying: a write that finds no room says so, and then this waits.
+        if mode.writable() && !self.full.swap(false, Ordering::Relaxed) {
+            return Ok(());
+        }
         let (deadline, cancellation) =
             self.bound.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
         let mut flags = PollFlags::empty();
@@ -206,11 +220,11 @@ impl Stream for BoundedStream {
     }
 
     fn write(&self, buf: &[u8], fds: &mut Vec<RawFdContainer>) -> io::Result<usize> {
-        self.note(self.inner.write(buf, fds))
+        self.wrote(self.inner.write(buf, fds))
     }
 
     fn write_vectored(&self, bufs: &[IoSlice<'_>], fds: &mut Vec<RawFdContainer>) -> io::Result<usize> {
-        self.note(self.inner.write_vectored(bufs, fds))
+        self.wrote(self.inner.write_vectored(bufs, fds))
     }
 }
 

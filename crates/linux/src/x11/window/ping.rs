@@ -97,7 +97,7 @@ impl Bell {
         let listen = ChangeWindowAttributesAux::new();
         // The answer is for those who watch the children of the root; Qt 5 sends it to those who
         // watch the root itself.
-        let answers = listen.clone().event_mask(EventMask::SUBSTRUCTURE_NOTIFY | EventMask::STRUCTURE_NOTIFY);
+        let answers = listen.event_mask(EventMask::SUBSTRUCTURE_NOTIFY | EventMask::STRUCTURE_NOTIFY);
         x.change_window_attributes(root, &answers).map_err(failed(doing))?.ignore_error();
         let end = listen.event_mask(EventMask::STRUCTURE_NOTIFY);
         x.change_window_attributes(window, &end).map_err(failed(doing))?.ignore_error();

@@ -57,7 +57,7 @@ pub(super) struct Flags {
 
 /// Every window that belongs into the list, topmost first.
 pub(super) fn list(x: &X, root: Xid, session: &Session) -> Result<Vec<Window>> {
-    let (about, probes) = Root::read(x, root, session)?;
+    let (about, probes) = Root::read(x, root, session, None)?;
     let described = finish(x, root, session, &about, probes)?;
     let focused = about.focused(x, &described)?;
     Ok(described
@@ -69,10 +69,8 @@ pub(super) fn list(x: &X, root: Xid, session: &Session) -> Result<Vec<Window>> {
 
 /// One window; `None` when it is gone.
 pub(super) fn one(x: &X, root: Xid, session: &Session, id: Xid) -> Result<Option<(Root, Described)>> {
-    let probe = Probe::send(x, root, session, id).map_err(failed("asking about a window"))?;
-    let (about, others) = Root::read(x, root, session)?;
-    drop(others);
-    let Some(mut described) = finish(x, root, session, &about, vec![probe])?.pop() else { return Ok(None) };
+    let (about, probes) = Root::read(x, root, session, Some(id))?;
+    let Some(mut described) = finish(x, root, session, &about, probes)?.pop() else { return Ok(None) };
     described.window.focused = about.focused(x, std::slice::from_ref(&described))?.is_some();
     Ok(Some((about, described)))
 }
@@ -91,8 +89,8 @@ pub(super) fn at(x: &X, root: Xid, session: &Session, point: Point) -> Result<Op
 }
 
 impl Root {
-    /// Reads the root and already asks about each client.
-    fn read<'x>(x: &'x X, root: Xid, session: &Session) -> Result<(Root, Vec<Probe<'x>>)> {
+    /// Reads the root and already asks about each client, or about `only` one window.
+    fn read<'x>(x: &'x X, root: Xid, session: &Session, only: Option<Xid>) -> Result<(Root, Vec<Probe<'x>>)> {
         let doing = "asking for the list of windows";
         let atoms = &session.atoms;
         let ask = |atom, length| property(x, root, atom, length).map_err(failed(doing));
@@ -113,14 +111,14 @@ impl Root {
         let focus: GetInputFocusReply = focus.reply().map_err(failed(doing))?;
         let tree = tree.reply().map_err(failed(doing))?;
 
-        let answer = match check {
-            Some(check) => Some((check, property(x, check, atoms._NET_SUPPORTING_WM_CHECK, 1))),
-            None => None,
-        };
+        let answer = check.map(|check| (check, property(x, check, atoms._NET_SUPPORTING_WM_CHECK, 1)));
         let stacked = !stacking.is_empty();
         let mut clients = if stacked { stacking } else { mapping };
         clients.reverse();
-        let mut probes = Probe::send_all(x, root, session, &clients)?;
+        let mut probes = match &only {
+            Some(id) => Probe::send_all(x, root, session, std::slice::from_ref(id))?,
+            None => Probe::send_all(x, root, session, &clients)?,
+        };
         let managed = match answer {
             None => false,
             Some((check, cookie)) => {
@@ -131,7 +129,9 @@ impl Root {
         if !managed {
             // What a dead manager left on the root is as stale as its check window.
             clients = unmanaged(x, session, &tree.children)?;
-            probes = Probe::send_all(x, root, session, &clients)?;
+            if only.is_none() {
+                probes = Probe::send_all(x, root, session, &clients)?;
+            }
         } else if !stacked {
             probes.sort_by_key(|probe| {
                 std::cmp::Reverse(tree.children.iter().position(|child| *child == probe.id))
