@@ -31,6 +31,7 @@
 //! | `editor/text` | text area "Document", has the keyboard | 400x320 at (0, 100) |
 //! | `editor/files` | scroll pane "Files" | 224x320 at (408, 100) |
 //! | `editor/recent`, `editor/recent/1` … `/20` | list "Recent files", items "File 1" … | 28 high each |
+//! | `editor/files/bar` | its scroll bar, in pixels | 12x320 at (620, 100) |
 //! | `editor/status` | label "Ready", "Saved" after saving | 640x28 at (0, 428) |
 //! | `calculator/result` | read-only text field "Result", `0` | 244x48 at (8, 8) |
 //! | `calculator/0` … `9`, `plus`, `minus`, `times`, `divide`, `point`, `equals`, `clear` | buttons | 58x46 |

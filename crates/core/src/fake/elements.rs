@@ -30,6 +30,10 @@ fn not_actionable(item: &Item, why: &str) -> Error {
     Error::new(Code::ElementNotActionable, format!("The {} {:?} {why}.", item.role, item.name))
 }
 
+fn number(text: &str) -> Result<f64> {
+    text.trim().parse().map_err(|_| Error::argument(format!("{text:?} is no number.")))
+}
+
 impl Elements for Provider {
     fn applications(&self, call: &Call) -> Result<Vec<AccessibleApp>> {
         let world = self.enter(call, "elements.applications")?;
@@ -120,12 +124,19 @@ impl Elements for Provider {
                 world.replace(id, 0, all, value);
             }
             Act::Slide { least, most, .. } => {
-                let number: f64 = value.trim().parse().map_err(|_| {
-                    Error::argument(format!("{value:?} is no number."))
-                        .expected(format!("a number from {least} to {most}"))
-                })?;
+                let to = number(value)
+                    .map_err(|error| error.expected(format!("a number from {least} to {most}")))?;
                 world.log.push(format!("set {} {value:?}", id.0));
-                world.slide(id, number);
+                world.slide(id, to);
+            }
+            Act::Bar => {
+                let pane = item.parent.clone().and_then(|pane| world.items.get(&pane));
+                let Some((pane, now)) = pane.map(|pane| (pane.id.clone(), pane.scrolled)) else {
+                    return Err(not_actionable(item, "has nothing to scroll"));
+                };
+                let to = number(value)?;
+                world.log.push(format!("set {} {value:?}", id.0));
+                world.scroll_by(&pane, (to - f64::from(now)).round() as i32);
             }
             _ => return Err(not_actionable(item, "takes no value")),
         }

@@ -55,12 +55,12 @@ impl Input for Provider {
         match press {
             Press::Down => {
                 world.log.push(format!("down {name}"));
-                world.person_holds(held, true);
+                world.hold(held, true);
                 world.press(button);
             }
             Press::Up => {
                 world.log.push(format!("up {name}"));
-                world.person_holds(held, false);
+                world.hold(held, false);
                 world.release(button);
             }
         }
@@ -82,12 +82,12 @@ impl Input for Provider {
         match press {
             Press::Down => {
                 world.log.push(format!("key {key} down"));
-                world.person_holds(Held::Key(key), true);
+                world.hold(Held::Key(key), true);
                 world.key_down(key);
             }
             Press::Up => {
                 world.log.push(format!("key {key} up"));
-                world.person_holds(Held::Key(key), false);
+                world.hold(Held::Key(key), false);
             }
         }
         Ok(())

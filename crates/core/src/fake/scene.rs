@@ -243,9 +243,10 @@ fn editor_files(world: &mut World, e: &str) {
     let (files, recent) = (format!("{e}/files"), format!("{e}/recent"));
     let place = Rect::new(408, 100, 224, 320);
     part(world, e, &files, Role::ScrollPane, "Files", place, |item| item.act = Act::Scroll { height: 560 });
-    part(world, &files, &recent, Role::ListBox, "Recent files", Rect { height: 560, ..place }, |_| {});
+    let list = Rect { width: 212, height: 560, ..place };
+    part(world, &files, &recent, Role::ListBox, "Recent files", list, |_| {});
     for row in 1..=20 {
-        let place = Rect::new(408, 100 + 28 * (row - 1), 224, 28);
+        let place = Rect::new(408, 100 + 28 * (row - 1), 212, 28);
         part(
             world,
             &recent,
@@ -259,6 +260,11 @@ fn editor_files(world: &mut World, e: &str) {
             },
         );
     }
+    let bar = Rect::new(620, 100, 12, 320);
+    part(world, &files, &format!("{files}/bar"), Role::ScrollBar, "", bar, |item| {
+        item.act = Act::Bar;
+        (item.text, item.has_value) = ("0".to_owned(), true);
+    });
 }
 
 fn calculator_window(world: &mut World, pid: u32, id: Option<u64>) -> WindowId {

@@ -122,10 +122,8 @@ impl World {
                 matches!(item.role, Role::Window | Role::Dialog | Role::ListBox | Role::ScrollPane);
             let bounds = self.bounds(item).and_then(|bounds| bounds.intersection(&window.content()));
             let Some(bounds) = bounds.filter(|_| !contains) else { continue };
-            let pane = item.parent.as_ref().and_then(|list| self.items.get(list));
-            let pane = pane.and_then(|list| self.items.get(list.parent.as_ref()?));
-            let clip = pane.filter(|pane| pane.role == Role::ScrollPane).and_then(|pane| self.bounds(pane));
-            let Some(bounds) = clip.map_or(Some(bounds), |clip| bounds.intersection(&clip)) else { continue };
+            let pane = self.pane_of(item).and_then(|pane| self.bounds(pane));
+            let Some(bounds) = pane.map_or(Some(bounds), |pane| bounds.intersection(&pane)) else { continue };
             // What the name and the text would look like.
             let mut color = 0xcbf2_9ce4_8422_2325_u64;
             let focused = self.states(item).has(State::Focused);

@@ -222,9 +222,17 @@ fn the_wheel_scrolls_and_hidden_rows_can_be_revealed() {
     assert!(last().states.has(State::Offscreen));
     hands.wheel(0, 1).unwrap();
     assert_eq!(control.received().last().unwrap(), "editor/files scrolled to 40");
+    let bar = element(&desktop, "editor/files/bar");
+    assert_eq!((bar.value.as_deref(), bar.bounds), (Some("40"), Some(Rect::new(660, 164, 12, 320))));
     hands.click(Button::Left, 1).unwrap();
     let chosen = |row: u32| element(&desktop, &format!("editor/recent/{row}")).states.has(State::Selected);
     assert_eq!((1..=20).filter(|row| chosen(*row)).collect::<Vec<_>>(), [8]);
+    desktop.elements.set_value(&call, &bar.id, "9999").unwrap();
+    assert_eq!(control.value("editor/files/bar"), "240");
+    let zoom = element(&desktop, "editor/zoom").bounds.unwrap();
+    hands.move_to(zoom.center()).unwrap();
+    hands.wheel(0, -2).unwrap();
+    assert_eq!(control.value("editor/zoom"), "120");
 }
 
 #[test]

@@ -138,6 +138,8 @@ pub(super) enum Act {
     Scroll {
         height: i32,
     },
+    /// The scroll bar of the scroll pane that it is in: it stays where it is when the rest moves.
+    Bar,
     Menu,
     MenuItem(MenuAct),
     /// Closes its window, and the window that it is about when `all` is set.
@@ -278,8 +280,19 @@ impl World {
         self.temper.thief = Some((characters, WindowId(window)));
     }
 
+    /// What an application says of its toolkit; `fake 1.0` unless set.
+    pub fn set_toolkit(&mut self, pid: u32, toolkit: &str) {
+        for app in self.apps.iter_mut().filter(|app| app.pid == pid) {
+            app.toolkit = toolkit.to_owned();
+        }
+    }
+
     /// The person presses something and keeps it down, or lets go of it.
     pub fn person_holds(&mut self, held: Held, down: bool) {
+        self.hold(held, down);
+    }
+
+    pub(super) fn hold(&mut self, held: Held, down: bool) {
         self.held.retain(|other| *other != held);
         if down {
             self.held.push(held);
@@ -587,7 +600,7 @@ impl World {
     }
 
     fn scroll_of(&self, item: &Item) -> i32 {
-        self.above(item).map(|above| above.scrolled).sum()
+        self.above(item).skip(usize::from(item.act == Act::Bar)).map(|above| above.scrolled).sum()
     }
 
     /// What contains an element, from the inside out.
@@ -595,11 +608,16 @@ impl World {
         std::iter::successors(Some(item), |item| self.items.get(item.parent.as_ref()?)).skip(1)
     }
 
-    /// The scroll pane around an element that has scrolled it away.
+    /// Whether a scroll pane has scrolled it out of sight.
     fn scrolled_away(&self, item: &Item) -> bool {
         let Some(bounds) = self.bounds(item) else { return false };
-        let pane = self.above(item).find(|above| matches!(above.act, Act::Scroll { .. }));
-        pane.and_then(|pane| self.bounds(pane)).is_some_and(|pane| pane.intersection(&bounds).is_none())
+        let pane = self.pane_of(item).and_then(|pane| self.bounds(pane));
+        pane.is_some_and(|pane| pane.intersection(&bounds).is_none())
+    }
+
+    /// The scroll pane around an element.
+    pub(super) fn pane_of<'w>(&'w self, item: &'w Item) -> Option<&'w Item> {
+        self.above(item).find(|above| matches!(above.act, Act::Scroll { .. }))
     }
 
     /// Whether it is on the screen as far as its window is.
@@ -1012,6 +1030,11 @@ impl World {
             return;
         }
         let Some(item) = self.item_at(window, self.pointer) else { return };
+        if let Act::Slide { step, .. } = item.act {
+            let (id, now) = (item.id.clone(), item.text.parse::<f64>().unwrap_or(0.0));
+            self.slide(&id, now - f64::from(step) * f64::from(down));
+            return;
+        }
         let pane =
             std::iter::once(item).chain(self.above(item)).find(|item| matches!(item.act, Act::Scroll { .. }));
         let Some(id) = pane.map(|pane| pane.id.clone()) else { return };
@@ -1029,18 +1052,23 @@ impl World {
         let most = (height - i32::try_from(item.place.height).unwrap_or(0)).max(0);
         let now = item.scrolled.saturating_add(by).clamp(0, most);
         let before = std::mem::replace(&mut item.scrolled, now);
+        let bar = item.children.iter().find(|child| child.0.ends_with("/bar")).cloned();
         if before != now {
             self.drawn(id);
             self.got(id, &format!("scrolled to {now}"));
-            self.say(id, Kind::Value, "value", true, Some(now.to_string()));
+            if let Some(bar) = bar {
+                self.set_text(&bar.0, &now.to_string());
+            }
         }
     }
 
     /// Scrolls the pane around an element until it shows.
     pub(super) fn reveal(&mut self, id: &ElementId) {
         let item = self.item(&id.0);
-        let pane = self.above(item).find(|above| matches!(above.act, Act::Scroll { .. }));
-        let Some((pane, bounds)) = pane.and_then(|pane| Some((pane, self.bounds(pane)?))) else { return };
+        let Some((pane, bounds)) = self.pane_of(item).and_then(|pane| Some((pane, self.bounds(pane)?)))
+        else {
+            return;
+        };
         let Some(own) = self.bounds(item) else { return };
         let pane = pane.id.clone();
         if own.y < bounds.y {
@@ -1089,7 +1117,7 @@ impl World {
         }
         let (window, scene) = (item.window, id.0.split('/').next().unwrap_or_default().to_owned());
         match item.act {
-            Act::Nothing | Act::Edit | Act::Slide { .. } | Act::Scroll { .. } => {}
+            Act::Nothing | Act::Edit | Act::Slide { .. } | Act::Scroll { .. } | Act::Bar => {}
             Act::Save => self.save(&scene),
             Act::Toggle => {
                 let on = item.states.has(State::Checked);
