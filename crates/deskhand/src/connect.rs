@@ -6,7 +6,7 @@ use deskhand_core::element::NoElements;
 use deskhand_core::input::NoInput;
 use deskhand_core::screen::NoScreen;
 use deskhand_core::window::NoWindows;
-use deskhand_core::{Choice, Desktop, Error, Missing};
+use deskhand_core::{Choice, Desktop, Missing};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
