@@ -50,6 +50,8 @@ pub const REMOVED: &[&str] = &[
 /// memory, which needs no daemon.
 const FIXED: &[(&str, &str)] = &[
     ("ACCESSIBILITY_ENABLED", "1"),
+    // Who looks for the session of a person passes by.
+    ("DESKHAND_PRIVATE_DESKTOP", "1"),
     ("GDK_BACKEND", "x11"),
     ("GNOME_ACCESSIBILITY", "1"),
     // Without a graphics card GTK 4 spends seconds on shaders before its first frame.

@@ -1,0 +1,9 @@
+//! The doors of the program: MCP over standard input and output, and the command line. One binary, because
+//! each test binary links everything.
+
+mod cli;
+mod connection;
+mod process;
+mod python;
+mod stand_in;
+mod transcripts;
