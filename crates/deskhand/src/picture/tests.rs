@@ -37,7 +37,7 @@ fn rgb(bitmap: &Bitmap) -> Vec<u8> {
 }
 
 fn decoded(bytes: &[u8]) -> (u32, u32, Vec<u8>) {
-    let mut reader = png::Decoder::new(Cursor::new(bytes)).read_info().unwrap();
+    let mut reader = ::png::Decoder::new(Cursor::new(bytes)).read_info().unwrap();
     let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
     let info = reader.next_frame(&mut pixels).unwrap();
     reader.finish().unwrap();
