@@ -193,6 +193,7 @@ impl App {
             Question::Text(end) => self.ask(path, TEXT, "GetText", &(0i32, end)).await,
             Question::Number => self.property(path, VALUE, "CurrentValue").await,
             Question::Actions => self.ask(path, ACTION, "GetActions", &()).await,
+            Question::ActionName(index) => self.ask(path, ACTION, "GetName", &index).await,
             Question::Chosen => self.ask(path, SELECTION, "GetSelectedChild", &0i32).await,
         }
     }
@@ -272,6 +273,8 @@ pub enum Question {
     Number,
     /// Its actions.
     Actions,
+    /// The untranslated name of one action.
+    ActionName(i32),
     /// The first selected child.
     Chosen,
 }

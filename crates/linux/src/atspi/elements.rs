@@ -131,11 +131,9 @@ impl Elements for Atspi {
         let live = self.live(call)?;
         self.with(call, &live, id, "performing an action", async |app, path| {
             let mut raw = about(app, path, id).await?;
-            if raw.offers.has(Offers::ACTION) {
-                raw.learn(Question::Actions, app.put(path, Question::Actions).await);
-            }
-            let same = |declared: &&String| declared.to_lowercase() == action.to_lowercase();
-            let Some(index) = raw.actions.iter().position(|declared| same(&declared)) else {
+            let Some(index) =
+                action_index(app, path, &mut raw, action).await.map_err(|fault| failed(fault, id))?
+            else {
                 return Err(no_such_action(action, &raw));
             };
             let reply = app.ask(path, ACTION, "DoAction", &(index as i32)).await;
@@ -478,6 +476,35 @@ async fn about(app: &App, path: &Arc<str>, id: &ElementId) -> Result<Raw> {
         return Err(stale(id, "its application has closed it"));
     }
     Ok(raw)
+}
+
+/// Which of an element's actions has this name, translated or not.
+async fn action_index(
+    app: &App,
+    path: &Arc<str>,
+    raw: &mut Raw,
+    action: &str,
+) -> std::result::Result<Option<usize>, Fault> {
+    if !raw.offers.has(Offers::ACTION) {
+        return Ok(None);
+    }
+    raw.learn(Question::Actions, app.put(path, Question::Actions).await);
+    let place = |names: &[String]| names.iter().position(|name| name.to_lowercase() == action.to_lowercase());
+    let unnamed: Vec<Question> = raw.unnamed_actions().collect();
+    for question in unnamed {
+        raw.learn(question, app.put(path, question).await);
+    }
+    if let Some(index) = place(&raw.actions) {
+        return Ok(Some(index));
+    }
+    let translated = raw.actions.clone();
+    for index in 0..translated.len() {
+        let question = Question::ActionName(index as i32);
+        raw.learn(question, app.put(path, question).await);
+    }
+    let index = place(&raw.actions);
+    raw.actions = translated;
+    Ok(index)
 }
 
 fn no_such_action(action: &str, raw: &Raw) -> Error {

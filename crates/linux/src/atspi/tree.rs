@@ -106,8 +106,20 @@ impl Raw {
                 let actions: Vec<(&str, &str, &str)> = answer.deserialize().unwrap_or_default();
                 self.actions = actions.iter().map(|(name, ..)| (*name).to_owned()).collect();
             }
+            Question::ActionName(index) => {
+                let name = reply.body().deserialize::<String>().unwrap_or_default();
+                if let Some(action) = self.actions.get_mut(index as usize) {
+                    *action = name;
+                }
+            }
             Question::Parent | Question::Children | Question::Child(_) | Question::Chosen => {}
         }
+    }
+
+    /// What has to be asked after the actions: Chromium gives no translation of their names, and so none.
+    pub fn unnamed_actions(&self) -> impl Iterator<Item = Question> + '_ {
+        let unnamed = self.actions.iter().enumerate().filter(|(_, name)| name.is_empty());
+        unnamed.map(|(index, _)| Question::ActionName(index as i32))
     }
 
     /// Whether its role could not be read: it is not there any more.
@@ -400,7 +412,8 @@ async fn cached(app: &App, patience: Duration) -> Result<Vec<Raw>, Fault> {
         calm = if next.len() == last.len() { calm + 1 } else { 0 };
         let filled = is_filled(&next);
         last = next;
-        if calm >= 2 && filled {
+        // A page may be empty for good: what has not moved for a second is taken for that.
+        if 2 <= calm && filled || 25 <= calm && !last.is_empty() {
             app.warm.store(true, Ordering::Relaxed);
             return Ok(last);
         }
@@ -410,9 +423,10 @@ async fn cached(app: &App, patience: Duration) -> Result<Vec<Raw>, Fault> {
     }
 }
 
+/// Whether a page has content. Chromium also keeps empty pages at hand for lists that are not open.
 fn is_filled(nodes: &[Raw]) -> bool {
-    let mut pages = nodes.iter().filter(|raw| roles::is_page(raw.role)).peekable();
-    pages.peek().is_some() && pages.all(|page| page.declared > 0 && !page.bits.has(SpiState::Busy))
+    let pages = || nodes.iter().filter(|raw| roles::is_page(raw.role));
+    pages().any(|page| page.declared > 0) && !pages().any(|page| page.bits.has(SpiState::Busy))
 }
 
 async fn get_items(app: &App) -> Result<Vec<Raw>, Fault> {
@@ -714,6 +728,11 @@ impl<'a> Walk<'a> {
                 }
             }
             Question::Name => nodes[node].value = reply.ok().map(|reply| text(&reply)),
+            Question::Actions => {
+                nodes[node].learn(question, reply);
+                let path = nodes[node].path.clone();
+                work.extend(nodes[node].unnamed_actions().map(|question| (node, path.clone(), question)));
+            }
             question => nodes[node].learn(question, reply),
         })
         .await?;
@@ -813,6 +832,10 @@ pub async fn one(app: &App, windows: &[Window], path: &Arc<str>) -> Result<Eleme
             work.extend(path.map(|path| (1, path, Question::Name)));
         }
         Question::Name => raw.value = reply.ok().map(|reply| text(&reply)),
+        Question::Actions => {
+            raw.learn(question, reply);
+            work.extend(raw.unnamed_actions().map(|question| (0, path.clone(), question)));
+        }
         question => raw.learn(question, reply),
     })
     .await?;
