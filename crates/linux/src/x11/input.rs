@@ -19,7 +19,7 @@ use x11rb::protocol::Event;
 use x11rb::protocol::xkb::{ConnectionExt as _, EventType, Group, MapPart, SelectEventsAux};
 use x11rb::protocol::xproto::{
     AtomEnum, ChangeWindowAttributesAux, ClientMessageEvent, ConnectionExt as _, EventMask, KeyButMask,
-    ModMask, Window,
+    ModMask, QueryPointerReply, Window,
 };
 use x11rb::protocol::xtest::ConnectionExt as _;
 
@@ -409,11 +409,10 @@ impl Device {
         // The answer costs what a bare wait for the server would, and shows where the pointer went. While
         // a window manager holds events back to look at a click it shows the old place, and what comes in
         // the meantime is moved to the new one: a click would be torn apart.
-        let there = call.until_within(SETTLE, "moving the pointer", || {
-            let seen = x.query_pointer(self.root).map_err(failed(moving))?.reply().map_err(failed(moving))?;
-            Ok(((seen.root_x, seen.root_y) == (left, top)).then_some(()))
+        let there = self.pointer_until(x, call, SETTLE, moving, |pointer| {
+            (pointer.root_x, pointer.root_y) == (left, top)
         })?;
-        if there.is_some() {
+        if there {
             return Ok(());
         }
         // Inside the screen somebody else moved it, or a grab confines it: reading back tells that.
@@ -457,6 +456,28 @@ impl Device {
         Ok(())
     }
 
+    /// Asks for the pointer until it is as wanted: at once as a rule, within a few round trips when a
+    /// window manager looks at a click first. `false` when `patience` is over.
+    fn pointer_until(
+        &self,
+        x: &X,
+        call: &Call,
+        patience: Duration,
+        doing: &str,
+        wanted: impl Fn(&QueryPointerReply) -> bool,
+    ) -> Result<bool> {
+        let look = || {
+            let seen = x.query_pointer(self.root).map_err(failed(doing))?.reply().map_err(failed(doing))?;
+            Ok(wanted(&seen).then_some(()))
+        };
+        for _ in 0..8 {
+            if look()?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(call.until_within(patience, doing, look)?.is_some())
+    }
+
     /// Waits until the button's state has changed: a window manager may hold events back for a moment.
     fn await_button(&self, x: &X, call: &Call, button: Button, press: Press) -> Result<()> {
         let doing = "pressing a button";
@@ -467,20 +488,20 @@ impl Device {
             // The server shows no state of these.
             Button::Back | Button::Forward => return reached(x, doing),
         };
-        let done = call.until_within(HELD_BACK, doing, || {
-            let seen = x.query_pointer(self.root).map_err(failed(doing))?.reply().map_err(failed(doing))?;
-            Ok((seen.mask.contains(bit) == (press == Press::Down)).then_some(()))
+        let done = self.pointer_until(x, call, HELD_BACK, doing, |pointer| {
+            pointer.mask.contains(bit) == (press == Press::Down)
         })?;
-        done.ok_or_else(|| {
-            let (is, wanted) = match press {
-                Press::Down => ("up", "down"),
-                Press::Up => ("down", "up"),
-            };
-            Error::new(Code::Busy, format!("The {button:?} button was sent {wanted}, but is still {is}."))
-                .remedy(
-                    "The person holds it, or a program holds back the pointer's events: look, and try again.",
-                )
-        })
+        if done {
+            return Ok(());
+        }
+        let (wanted, is) = match press {
+            Press::Down => ("down", "up"),
+            Press::Up => ("up", "down"),
+        };
+        Err(Error::new(Code::Busy, format!("The {button:?} button was sent {wanted}, but is still {is}."))
+            .remedy(
+                "The person holds it, or a program holds back the pointer's events: look, and try again.",
+            ))
     }
 
     /// Buttons may be swapped, for the left hand say: the one that has to be pressed for `number`.
