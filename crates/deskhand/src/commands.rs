@@ -39,8 +39,7 @@ pub fn serve(arguments: ServeArguments) -> Result<ExitCode, Failure> {
         }),
     );
     let server = Server::new(desktop, config);
-    let options =
-        mcp::Options { profile, longest_line: arguments.max_line_bytes, ..mcp::Options::default() };
+    let options = mcp::Options { profile, longest_line: arguments.max_line_bytes, ..mcp::Options::default() };
     mcp::serve_stdio(&server, options).map_err(|error| {
         Failure::Refused(Error::backend("Standard input and output cannot be served.").because(error))
     })?;
@@ -55,8 +54,8 @@ pub fn call(arguments: CallArguments) -> Result<ExitCode, Failure> {
         log::silence();
     }
     let name = arguments.tool.as_str();
-    let (row, _) = tools::find(name, Value::Null)
-        .ok_or_else(|| Failure::Usage(deskhand::call::unknown_tool(name)))?;
+    let (row, _) =
+        tools::find(name, Value::Null).ok_or_else(|| Failure::Usage(deskhand::call::unknown_tool(name)))?;
     let given = given(row, &arguments).map_err(Failure::Usage)?;
     // Wrong parameters are a wrong command line, not a tool that says no.
     if let Some((row, given)) = tools::find(name, given.clone()) {
@@ -80,9 +79,8 @@ pub fn call(arguments: CallArguments) -> Result<ExitCode, Failure> {
 /// Runs the call; Ctrl-C calls it off, so that nothing stays pressed.
 fn run(server: &Arc<Server>, name: &str, given: Value) -> Result<Result<Reply>> {
     let client = server.client("command line");
-    let prepared = server
-        .prepare(&client, name, given, None)
-        .ok_or_else(|| deskhand::call::unknown_tool(name))?;
+    let prepared =
+        server.prepare(&client, name, given, None).ok_or_else(|| deskhand::call::unknown_tool(name))?;
     let cancellation = prepared.cancellation();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -137,9 +135,8 @@ fn given(row: &Row, arguments: &CallArguments) -> Result<Value> {
 }
 
 fn object(source: &str) -> Result<Map<String, Value>> {
-    let unreadable = |what: &str, error: std::io::Error| {
-        Error::argument(format!("{what} cannot be read.")).because(error)
-    };
+    let unreadable =
+        |what: &str, error: std::io::Error| Error::argument(format!("{what} cannot be read.")).because(error);
     let text = if source == "-" {
         let mut text = String::new();
         std::io::stdin()
@@ -276,7 +273,8 @@ fn page(row: &'static Row) -> String {
     let schema = row.input_schema();
     let required: Vec<&str> =
         schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let mut text = format!("{} ({}, {:?})\n\n{}\n", row.name, row.effect.name(), row.group, row.description());
+    let mut text =
+        format!("{} ({}, {:?})\n\n{}\n", row.name, row.effect.name(), row.group, row.description());
     let others: Vec<&str> =
         tools::aliases().filter(|alias| alias.tool == row.name).map(|alias| alias.name).collect();
     if !others.is_empty() {

@@ -55,11 +55,8 @@ pub fn connect(options: &ConnectOptions) -> Arc<Desktop> {
 
 /// A desktop that has nothing, and whose every call says why.
 pub fn without(missing: &Missing) -> Arc<Desktop> {
-    let choice = |capability| Choice {
-        capability,
-        provider: Err(missing.clone()),
-        reason: missing.reason.clone(),
-    };
+    let choice =
+        |capability| Choice { capability, provider: Err(missing.clone()), reason: missing.reason.clone() };
     Desktop::new(
         Box::new(NoScreen(missing.clone())),
         Box::new(NoInput(missing.clone())),
@@ -246,7 +243,8 @@ impl Program {
 }
 
 /// What a session's programs know of it, besides the display.
-const BELONGING: [&str; 4] = ["XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "XDG_CURRENT_DESKTOP"];
+const BELONGING: [&str; 4] =
+    ["XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "XDG_CURRENT_DESKTOP"];
 
 /// This user's programs with a display, the ones that know most of their session first, then the oldest.
 fn programs(system: &System) -> Vec<Program> {
@@ -343,7 +341,11 @@ mod tests {
     #[test]
     fn the_only_session_is_found_with_what_belongs_to_it() {
         let machine = Machine::new("one");
-        machine.runs(20, "openbox", &["DISPLAY=:3.0", "XAUTHORITY=/x", "DBUS_SESSION_BUS_ADDRESS=unix:path=/b"]);
+        machine.runs(
+            20,
+            "openbox",
+            &["DISPLAY=:3.0", "XAUTHORITY=/x", "DBUS_SESSION_BUS_ADDRESS=unix:path=/b"],
+        );
         machine.runs(10, "xterm", &["DISPLAY=:3"]);
         machine.runs(11, "dead", &["DISPLAY=:66"]);
         machine.runs(12, "remote", &["DISPLAY=localhost:10.0"]);

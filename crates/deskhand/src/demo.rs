@@ -83,24 +83,18 @@ impl Demo<'_> {
         expect(shown["matches"].as_u64().unwrap_or(0) > 0, "the calculator shows 8", &shown)?;
 
         let editor = self.launch("mousepad")?;
-        self.confirmed("type many scripts", "type_text", json!({ "text": UNICODE, "window": editor }))?;
+        self.confirmed("type many scripts", "type_text", json!({ "text": UNICODE, "window": editor.clone() }))?;
         let read = self.step(
             "read it back",
             "get_ui_element_value",
             json!({ "element": "text_area:focused, text_area", "window": editor }),
         )?;
         expect(read["value"].as_str() == Some(UNICODE), "the editor holds exactly what was typed", &read)?;
-        self.confirmed(
-            "put the windows side by side",
-            "set_window",
-            json!({ "window": editor, "x": 560, "y": 60, "width": 640, "height": 420 }),
-        )?;
+        for (window, x, y) in [(calculator, 80, 120), (editor, 480, 120)] {
+            self.confirmed("put the windows side by side", "set_window", json!({ "window": window, "x": x, "y": y }))?;
+        }
         self.step("wait for the screen to rest", "wait_for", json!({ "still_ms": 300, "timeout_ms": 5000 }))?;
-        self.step(
-            "take a picture",
-            "take_screenshot",
-            json!({ "file_path": picture, "overwrite": true }),
-        )?;
+        self.step("take a picture", "take_screenshot", json!({ "file_path": picture, "overwrite": true }))?;
         Ok(())
     }
 
@@ -185,7 +179,9 @@ impl Demo<'_> {
         self.stdin.take();
         let deadline = deskhand_core::Call::with_timeout(Duration::from_secs(10));
         deadline.until("waiting for the server to end", || {
-            self.child.try_wait().map_err(|error| Error::backend("The server cannot be waited for.").because(error))
+            self.child
+                .try_wait()
+                .map_err(|error| Error::backend("The server cannot be waited for.").because(error))
         })?;
         Ok(())
     }
@@ -210,7 +206,8 @@ fn expect(holds: bool, what: &str, answer: &Value) -> Result<()> {
     if holds {
         return Ok(());
     }
-    Err(Error::new(Code::Backend, format!("It was expected that this holds: {what}.")).found([answer.to_string()]))
+    Err(Error::new(Code::Backend, format!("It was expected that this holds: {what}."))
+        .found([answer.to_string()]))
 }
 
 fn first_line(text: &str) -> String {

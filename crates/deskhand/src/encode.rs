@@ -18,7 +18,11 @@ pub fn mcp(result: &Result<Reply>) -> Value {
 /// The same as bytes at the end of a line. Written by hand because a picture is large: it is copied once
 /// and not looked at again. `typed` adds the `resultType` that protocol versions from 2026-07-28 ask for.
 pub fn write_mcp(line: &mut Vec<u8>, result: &Result<Reply>, typed: bool) {
-    line.extend_from_slice(if typed { br#"{"resultType":"complete","content":["# } else { br#"{"content":["# });
+    line.extend_from_slice(if typed {
+        br#"{"resultType":"complete","content":["#
+    } else {
+        br#"{"content":["#
+    });
     match result {
         Ok(Reply::Picture(picture)) => {
             line.reserve(picture.base64.len() + picture.text.len() + 200);

@@ -28,12 +28,18 @@ pub fn writable(cx: &Context, path: &str, overwrite: bool) -> Result<PathBuf> {
         _ => full.clone(),
     };
     let allowed = &cx.server.config.write_folders;
-    let inside = allowed.iter().filter_map(|allowed| allowed.canonicalize().ok()).any(|allowed| target.starts_with(allowed));
+    let inside = allowed
+        .iter()
+        .filter_map(|allowed| allowed.canonicalize().ok())
+        .any(|allowed| target.starts_with(allowed));
     if !inside {
-        return Err(Error::new(Code::DeniedByPolicy, format!("{} lies outside the folders that may be written to.", full.display()))
-            .expected("a path in one of the allowed folders")
-            .found(allowed.iter().map(|folder| folder.display().to_string()))
-            .remedy("Choose one of those folders, or start Deskhand with --write-folder."));
+        return Err(Error::new(
+            Code::DeniedByPolicy,
+            format!("{} lies outside the folders that may be written to.", full.display()),
+        )
+        .expected("a path in one of the allowed folders")
+        .found(allowed.iter().map(|folder| folder.display().to_string()))
+        .remedy("Choose one of those folders, or start Deskhand with --write-folder."));
     }
     if full.is_dir() {
         return Err(Error::new(Code::PathExists, format!("{} is a folder.", full.display())));

@@ -59,7 +59,8 @@ fn bounded(mut object: Map<String, Value>) -> String {
             return text;
         }
         let longest = object.iter().max_by_key(|(_, value)| value.to_string().len());
-        let Some((name, length)) = longest.map(|(name, value)| (name.clone(), value.to_string().len())) else {
+        let Some((name, length)) = longest.map(|(name, value)| (name.clone(), value.to_string().len()))
+        else {
             return String::new();
         };
         object.insert(name, json!(format!("({length} bytes)")));

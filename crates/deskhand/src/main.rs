@@ -278,9 +278,11 @@ struct Sizes(Vec<Size>);
 /// `1280x800` or `1280x800,1920x1080` as sizes.
 fn sizes(text: &str) -> Result<Sizes, String> {
     #[cfg(target_os = "linux")]
-    return deskhand::virtual_desktop::parse_sizes(text).map(Sizes).map_err(|error| match &error.detail.expected {
-        Some(expected) => format!("{} Expected: {expected}", error.message),
-        None => error.message,
+    return deskhand::virtual_desktop::parse_sizes(text).map(Sizes).map_err(|error| {
+        match &error.detail.expected {
+            Some(expected) => format!("{} Expected: {expected}", error.message),
+            None => error.message,
+        }
     });
     #[cfg(not(target_os = "linux"))]
     Err(format!("There are no private desktops on this system, so {text:?} cannot be had."))

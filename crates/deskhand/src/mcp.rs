@@ -56,12 +56,13 @@ pub fn serve_stdio(server: &Arc<Server>, options: Options) -> std::io::Result<()
         .enable_all()
         .max_blocking_threads(crate::call::MOST_AT_ONCE + 16)
         .build()?;
-    runtime.block_on(async {
-        let (input, output) = stdio::open();
-        serve(server, options, input, output, stop_signal()?).await;
-        Ok(())
-    })
-    .inspect(|()| runtime.shutdown_background())
+    runtime
+        .block_on(async {
+            let (input, output) = stdio::open();
+            serve(server, options, input, output, stop_signal()?).await;
+            Ok(())
+        })
+        .inspect(|()| runtime.shutdown_background())
 }
 
 /// Serves one connection until its input ends, the client says `exit`, or `stop` comes. What the client
@@ -365,9 +366,9 @@ const ADVICE: &[(&[&str], &str)] = &[
 ];
 
 fn instructions(mcp: &Mcp) -> String {
-    let listed = |name: &&str| mcp.options.profile.rows().iter().any(|row| {
-        row.name == *name && mcp.server.config.policy.lists(row)
-    });
+    let listed = |name: &&str| {
+        mcp.options.profile.rows().iter().any(|row| row.name == *name && mcp.server.config.policy.lists(row))
+    };
     let mut text = String::from("Deskhand sees and works the desktop of this computer.");
     if mcp.server.config.policy.read_only {
         text.push_str(" It was started read-only: it looks and changes nothing.");

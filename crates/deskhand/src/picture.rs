@@ -323,7 +323,8 @@ pub fn crop(bitmap: &Bitmap, rect: Rect) -> Option<Bitmap> {
     if rect.is_empty() || bitmap.shows.intersection(&rect) != Some(rect) {
         return None;
     }
-    let pixels = (0..rect.height).flat_map(|row| bitmap.pixels[span(&bitmap.shows, &rect, row)].iter().copied());
+    let pixels =
+        (0..rect.height).flat_map(|row| bitmap.pixels[span(&bitmap.shows, &rect, row)].iter().copied());
     Some(Bitmap {
         width: rect.width,
         height: rect.height,

@@ -68,8 +68,11 @@ impl Grounding {
     /// The displays, or why they are not known.
     pub async fn look(&self) -> Result<Vec<Display>> {
         ask(self.server.clone()).await.unwrap_or_else(|error| {
-            Err(deskhand_core::Error::new(deskhand_core::Code::Internal, "The displays could not be asked for.")
-                .os(error))
+            Err(deskhand_core::Error::new(
+                deskhand_core::Code::Internal,
+                "The displays could not be asked for.",
+            )
+            .os(error))
         })
     }
 }

@@ -292,7 +292,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     fn too_long(&mut self) {
         let id = self::head_id(&self.line);
         self.line = Vec::new();
-        let message = format!("The line is longer than {} bytes, which is the most that is taken.", self.longest);
+        let message =
+            format!("The line is longer than {} bytes, which is the most that is taken.", self.longest);
         self.wire.refuse(id.as_ref(), None, ErrorCode::INVALID_REQUEST, &message, None);
     }
 
@@ -422,7 +423,11 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             };
             let number = self.wire.await_answer(id, batch, Some(prepared.cancellation()));
             let mut request = CallToolRequest::new(CallToolRequestParams::new(name));
-            request.extensions.insert(Slot(Arc::new((number, Mutex::new(Some(prepared)), self.wire.clone()))));
+            request.extensions.insert(Slot(Arc::new((
+                number,
+                Mutex::new(Some(prepared)),
+                self.wire.clone(),
+            ))));
             let mut request = ClientRequest::from(request);
             *request.get_meta_mut() = RequestMetaObject(MetaObject(meta));
             return Some(JsonRpcMessage::request(request, RequestId::Number(number)));
@@ -487,10 +492,8 @@ fn head_id(line: &[u8]) -> Option<Value> {
     }
     let mut id = None;
     // The line is cut off, so this always fails; what matters is what was found before.
-    let _ = serde::Deserializer::deserialize_any(
-        &mut serde_json::Deserializer::from_slice(line),
-        Head(&mut id),
-    );
+    let _ =
+        serde::Deserializer::deserialize_any(&mut serde_json::Deserializer::from_slice(line), Head(&mut id));
     id.filter(|id| id.is_string() || id.is_number())
 }
 
@@ -548,7 +551,11 @@ impl Wire {
     /// messages is answered on its own.
     fn gather(&self, size: usize) -> Batch {
         let mut open = self.open();
-        if open.version.as_ref().is_some_and(|version| ProtocolVersion::V_2025_03_26.as_str() < version.as_str()) {
+        if open
+            .version
+            .as_ref()
+            .is_some_and(|version| ProtocolVersion::V_2025_03_26.as_str() < version.as_str())
+        {
             return None;
         }
         open.last_batch += 1;

@@ -167,8 +167,8 @@ struct Length {
 const LENGTHS: [Length; LONGEST_RUN + 1] = {
     // RFC 1951, 3.2.5: the first length of each symbol and its extra bits.
     const FIRST: [u16; 29] = [
-        3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195,
-        227, 258,
+        3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163,
+        195, 227, 258,
     ];
     const EXTRA: [u8; 29] =
         [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0];
@@ -325,7 +325,8 @@ fn code_lengths(frequencies: &[u32], limit: usize) -> Vec<u8> {
         }
         return lengths;
     }
-    let mut counts = depths(&symbols.iter().map(|symbol| u64::from(frequencies[*symbol])).collect::<Vec<_>>());
+    let mut counts =
+        depths(&symbols.iter().map(|symbol| u64::from(frequencies[*symbol])).collect::<Vec<_>>());
     // What lies too deep moves up to the limit; then codes of other depths move down until all fit again.
     let too_deep: usize = counts.iter().skip(limit + 1).sum();
     counts.resize(limit + 1, 0);
@@ -339,7 +340,8 @@ fn code_lengths(frequencies: &[u32], limit: usize) -> Vec<u8> {
         }
         room -= 1;
     }
-    let by_depth = counts.iter().enumerate().rev().flat_map(|(depth, count)| std::iter::repeat_n(depth, *count));
+    let by_depth =
+        counts.iter().enumerate().rev().flat_map(|(depth, count)| std::iter::repeat_n(depth, *count));
     for (symbol, depth) in symbols.into_iter().zip(by_depth) {
         lengths[symbol] = depth as u8;
     }
@@ -488,11 +490,22 @@ mod tests {
 
     #[test]
     fn no_code_is_longer_than_the_limit_and_all_codes_fit() {
-        let fibonacci: Vec<u32> = (0..40).scan((1, 1), |(a, b), _| { (*a, *b) = (*b, *a + *b); Some(*a) }).collect();
-        for (frequencies, limit) in [(&fibonacci[..], 14), (&fibonacci, 7), (&[1; 286], 14), (&[1; 19], 7), (&[5, 0, 9], 7)] {
+        let fibonacci: Vec<u32> = (0..40)
+            .scan((1, 1), |(a, b), _| {
+                (*a, *b) = (*b, *a + *b);
+                Some(*a)
+            })
+            .collect();
+        for (frequencies, limit) in
+            [(&fibonacci[..], 14), (&fibonacci, 7), (&[1; 286], 14), (&[1; 19], 7), (&[5, 0, 9], 7)]
+        {
             let lengths = code_lengths(frequencies, limit);
             assert!(lengths.iter().all(|length| usize::from(*length) <= limit));
-            let room: usize = lengths.iter().filter(|length| **length != 0).map(|length| 1 << (limit - usize::from(*length))).sum();
+            let room: usize = lengths
+                .iter()
+                .filter(|length| **length != 0)
+                .map(|length| 1 << (limit - usize::from(*length)))
+                .sum();
             assert_eq!(room, 1 << limit);
         }
     }
@@ -508,10 +521,11 @@ mod tests {
         let row = vec![0x00ff_ffff; 40_000];
         let mut checksum = Checksum::default();
         checksum.row(UP, &row);
-        let (a, b) = std::iter::once(UP).chain(std::iter::repeat_n(0xff, 120_000)).fold((1, 0), |(a, b), byte| {
-            let a = (a + u64::from(byte)) % ADLER;
-            (a, (b + a) % ADLER)
-        });
+        let (a, b) =
+            std::iter::once(UP).chain(std::iter::repeat_n(0xff, 120_000)).fold((1, 0), |(a, b), byte| {
+                let a = (a + u64::from(byte)) % ADLER;
+                (a, (b + a) % ADLER)
+            });
         assert_eq!(u64::from(checksum.finished()), b << 16 | a);
     }
 }

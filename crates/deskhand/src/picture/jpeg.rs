@@ -64,8 +64,7 @@ fn quality_is_halved(quality: u8) -> bool {
 fn whole(part: &[u8], width: u16, height: u16, quality: u8) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(part.len() / 16 + 1024);
     let mut encoder = Encoder::new(&mut bytes, quality);
-    let sampling =
-        if quality_is_halved(quality) { SamplingFactor::R_4_2_0 } else { SamplingFactor::R_4_4_4 };
+    let sampling = if quality_is_halved(quality) { SamplingFactor::R_4_2_0 } else { SamplingFactor::R_4_4_4 };
     encoder.set_sampling_factor(sampling);
     encoder.encode(part, width, height, ColorType::Bgra).ok()?;
     Some(bytes)
@@ -91,7 +90,11 @@ impl Layout {
                 // The scan: from behind its header to the marker of the end.
                 0xda => {
                     let scan = next..bytes.len().checked_sub(2)?;
-                    return (scan.start <= scan.end).then_some(Layout { height: height?, scan_header: at, scan });
+                    return (scan.start <= scan.end).then_some(Layout {
+                        height: height?,
+                        scan_header: at,
+                        scan,
+                    });
                 }
                 _ => {}
             }

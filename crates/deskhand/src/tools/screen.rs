@@ -104,7 +104,8 @@ impl Tool for TakeScreenshot {
         Code::PathNotFound,
         Code::PermissionDenied,
     ];
-    const ALIASES: &'static [(&'static str, &'static str)] = &[("path", "file_path"), ("region_x", "x"), ("region_y", "y")];
+    const ALIASES: &'static [(&'static str, &'static str)] =
+        &[("path", "file_path"), ("region_x", "x"), ("region_y", "y")];
     const GROUP: Group = Group::Screen;
     type Output = Reply;
 
@@ -113,12 +114,15 @@ impl Tool for TakeScreenshot {
     }
 
     fn call(self, cx: &Context) -> Result<Reply> {
-        let path = self.file_path.as_ref().map(|path| files::writable(cx, path, self.overwrite)).transpose()?;
+        let path =
+            self.file_path.as_ref().map(|path| files::writable(cx, path, self.overwrite)).transpose()?;
         let shot = self.capture(cx)?;
         if let Some(since) = &self.unchanged_since {
             let old = cx.server.images.get(since)?;
             if old.serial == shot.bitmap.serial && old.frame.shows == shot.bitmap.shows {
-                return Ok(Reply::Reading(format!("Unchanged since {since}: use that picture and its image id.")));
+                return Ok(Reply::Reading(format!(
+                    "Unchanged since {since}: use that picture and its image id."
+                )));
             }
         }
         let options = self.options(path.as_ref())?;
@@ -168,7 +172,11 @@ fn caption(image: &str, shot: &Shot, encoded: &picture::Encoded, asked: Format) 
     } else {
         format!("Scaled {:.2}: pass image={image} with coordinates from this picture.", encoded.scale)
     };
-    let jpeg = if asked == Format::Auto && encoded.mime == "image/jpeg" { ", JPEG because PNG would be too large" } else { "" };
+    let jpeg = if asked == Format::Auto && encoded.mime == "image/jpeg" {
+        ", JPEG because PNG would be too large"
+    } else {
+        ""
+    };
     format!("{use_it} {}x{} of {}, {bounds}{jpeg}.", encoded.width, encoded.height, shot.what)
 }
 
@@ -177,7 +185,9 @@ impl TakeScreenshot {
         let region = self.region()?;
         let named = [self.window.is_some(), self.element.is_some(), region.is_some()];
         if 1 < named.iter().filter(|named| **named).count() {
-            return Err(Error::argument("A screenshot is of a window, of an element or of a region: pass one of them."));
+            return Err(Error::argument(
+                "A screenshot is of a window, of an element or of a region: pass one of them.",
+            ));
         }
         let windows = cx.desktop.windows.list(&cx.call).unwrap_or_default();
         let (source, what) = if let Some(name) = &self.window {
@@ -213,7 +223,10 @@ impl TakeScreenshot {
                 }
                 Ok(Some((x, y, width.get() as u32, height.get() as u32)))
             }
-            _ => Err(Error::new(Code::MissingRequiredParameter, "A region needs all of x, y, width and height.")),
+            _ => Err(Error::new(
+                Code::MissingRequiredParameter,
+                "A region needs all of x, y, width and height.",
+            )),
         }
     }
 
@@ -221,8 +234,11 @@ impl TakeScreenshot {
         let found = find::read(cx, Which { element: Some(name), window: None, application: None })?;
         let all = deskhand_core::geometry::desktop_bounds(&cx.desktop.screen.displays(&cx.call)?);
         let bounds = found.element.bounds.and_then(|bounds| bounds.intersection(&all)).ok_or_else(|| {
-            Error::new(Code::CoordinatesOutOfBounds, format!("{} has no place on the screen now.", found.line()))
-                .remedy("Scroll to it first (scroll_to_element).")
+            Error::new(
+                Code::CoordinatesOutOfBounds,
+                format!("{} has no place on the screen now.", found.line()),
+            )
+            .remedy("Scroll to it first (scroll_to_element).")
         })?;
         Ok((Source::Screen(bounds), found.line()))
     }
@@ -236,23 +252,32 @@ impl TakeScreenshot {
         let Some((x, y, width, height)) = region else {
             let display = match display {
                 Some(display) => display,
-                None => displays.into_iter().next().ok_or_else(|| {
-                    Error::new(Code::DisplayNotFound, "This desktop has no display.")
-                })?,
+                None => displays
+                    .into_iter()
+                    .next()
+                    .ok_or_else(|| Error::new(Code::DisplayNotFound, "This desktop has no display."))?,
             };
             return Ok((Source::Screen(display.bounds), format!("display {}", display.index)));
         };
         let origin = display.as_ref().map_or((0, 0), |display| (display.bounds.x, display.bounds.y));
-        let wanted = Rect::new(origin.0.saturating_add(x.trunc() as i32), origin.1.saturating_add(y.trunc() as i32), width, height);
+        let wanted = Rect::new(
+            origin.0.saturating_add(x.trunc() as i32),
+            origin.1.saturating_add(y.trunc() as i32),
+            width,
+            height,
+        );
         let limit = match &display {
             Some(display) => display.bounds,
             None => deskhand_core::geometry::desktop_bounds(&displays),
         };
         match wanted.intersection(&limit) {
             Some(inside) if inside == wanted => Ok((Source::Screen(wanted), "a region".to_owned())),
-            _ => Err(Error::new(Code::CoordinatesOutOfBounds, format!("The region {wanted} is not all on the screen."))
-                .expected(format!("a region within {limit}"))
-                .found(displays.iter().map(|display| format!("display {}: {}", display.index, display.bounds)))),
+            _ => Err(Error::new(
+                Code::CoordinatesOutOfBounds,
+                format!("The region {wanted} is not all on the screen."),
+            )
+            .expected(format!("a region within {limit}"))
+            .found(displays.iter().map(|display| format!("display {}: {}", display.index, display.bounds)))),
         }
     }
 
@@ -313,7 +338,8 @@ pub struct Zoom {
 impl Tool for Zoom {
     const NAME: &'static str = "zoom";
     const EFFECT: Effect = Effect::Read;
-    const ERRORS: &'static [Code] = &[Code::CoordinatesOutOfBounds, Code::InvalidCoordinates, Code::DisplayNotFound, Code::TargetChanged];
+    const ERRORS: &'static [Code] =
+        &[Code::CoordinatesOutOfBounds, Code::InvalidCoordinates, Code::DisplayNotFound, Code::TargetChanged];
     const GROUP: Group = Group::Screen;
     type Output = Reply;
 
@@ -321,11 +347,17 @@ impl Tool for Zoom {
         let (x, y) = match (&self.coordinate[..], self.x, self.y) {
             ([], x, y) => (x, y),
             ([x, y], None, None) => (Some(*x), Some(*y)),
-            _ => return Err(Error::argument("The middle is one point: pass x and y, or coordinate as a pair.")),
+            _ => {
+                return Err(Error::argument(
+                    "The middle is one point: pass x and y, or coordinate as a pair.",
+                ));
+            }
         };
-        let at = target::At { x, y, display: self.display.as_deref(), window: None, image: self.image.as_deref() };
+        let at =
+            target::At { x, y, display: self.display.as_deref(), window: None, image: self.image.as_deref() };
         let middle = at.resolve(cx)?.ok_or_else(|| {
-            Error::new(Code::MissingRequiredParameter, "The middle is missing.").expected("x and y, or coordinate: [x, y]")
+            Error::new(Code::MissingRequiredParameter, "The middle is missing.")
+                .expected("x and y, or coordinate: [x, y]")
         })?;
         let scale = self.scale.unwrap_or(2.0);
         if !(1.0..=64.0).contains(&scale) {
@@ -395,7 +427,8 @@ impl Tool for ListDisplays {
 
     fn call(self, cx: &Context) -> Result<Data<DisplayList>> {
         let displays = cx.desktop.screen.displays(&cx.call)?;
-        let (displays, next_page_token) = page(displays, self.page_size.map(Ranged::get), self.page_token.as_deref())?;
+        let (displays, next_page_token) =
+            page(displays, self.page_size.map(Ranged::get), self.page_token.as_deref())?;
         Ok(Data(DisplayList { displays: displays.into_iter().map(Into::into).collect(), next_page_token }))
     }
 }
