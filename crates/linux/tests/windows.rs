@@ -320,9 +320,14 @@ fn windows_of_another_workspace_are_hidden() {
     until("the window to leave", || stage.window(there).state == WindowState::Hidden);
     assert_eq!(stage.window(here).state, WindowState::Normal);
     stage.windows.focus(&call(), there).unwrap();
-    until("the workspace to change", || stage.window(there).focused);
-    assert_eq!(stage.window(there).state, WindowState::Normal);
-    assert_eq!(stage.window(here).state, WindowState::Hidden);
+    until("the workspace to change", || {
+        let (here, there) = (stage.window(here), stage.window(there));
+        let workspace = stage.ask("xprop", &["-root", "_NET_CURRENT_DESKTOP"]);
+        there.focused
+            && there.state == WindowState::Normal
+            && here.state == WindowState::Hidden
+            && workspace.trim().ends_with("= 1")
+    });
 }
 
 /// What can be done without a window manager is done, the rest refused.
