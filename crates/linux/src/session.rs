@@ -194,21 +194,22 @@ fn run(buses: &Buses, shared: &Shared, stopped: UnixStream) {
     let watching = async {
         let logind = async {
             let ended = watch_logind(buses, shared).await;
-            finish(shared, ended.is_err(), |known| known.logind = None);
+            // A bus that is absent or has gone has nobody who says that anything is locked.
+            publish(shared, ended.is_err(), |known| known.logind = None);
         };
         let savers = async {
             let ended = watch_savers(buses, shared).await;
-            finish(shared, ended.is_err(), |known| known.savers.clear());
+            publish(shared, ended.is_err(), |known| known.savers.clear());
         };
         future::zip(logind, savers).await;
     };
     async_io::block_on(watching.or(stop));
 }
 
-/// A bus is absent or has gone: nobody there says that anything is locked.
-fn finish(shared: &Shared, first: bool, forget: impl FnOnce(&mut Known)) {
+/// Writes down what a bus says now. `first` when it had said nothing yet.
+fn publish(shared: &Shared, first: bool, write: impl FnOnce(&mut Known)) {
     let mut known = shared.known();
-    forget(&mut known);
+    write(&mut known);
     if first {
         known.pending = known.pending.saturating_sub(1);
     }
@@ -246,13 +247,7 @@ async fn watch_bus<T>(
     let mut first = true;
     loop {
         let seen = look(&connection).await;
-        let mut known = shared.known();
-        tell(&mut known, seen);
-        if std::mem::take(&mut first) {
-            known.pending = known.pending.saturating_sub(1);
-        }
-        drop(known);
-        shared.answered.notify_all();
+        publish(shared, std::mem::take(&mut first), |known| tell(known, seen));
         loop {
             match signals.next().await {
                 Some(Ok(message)) if message.message_type() == zbus::message::Type::Signal => break,

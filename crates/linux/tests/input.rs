@@ -956,3 +956,51 @@ fn a_character_key_brings_its_own_modifiers_and_keeps_those_that_are_held() {
     assert_eq!(stage.take(), ["+k62", "+k38 shift", "-k38 shift", "-k62 shift"]);
     assert_eq!(stage.down(), [0; 0]);
 }
+
+#[test]
+fn a_second_process_types_when_the_first_has_taken_every_spare_keycode() {
+    let mut desk = Desk::start();
+    let log = desk.editor("gtk3");
+    let (x, _) = desk.connect();
+    let before = mapped(&x);
+    let (first, second) = (desk.input(), desk.input());
+    type_into(&first, &log, &many_extras());
+    type_into(&second, &log, "второй 漢字");
+    type_into(&first, &log, "erster 漢字 ßÄ");
+    drop(first);
+    type_into(&second, &log, "😀 второй");
+    drop(second);
+    assert_eq!(mapped(&x), before);
+}
+
+#[test]
+fn text_arrives_about_as_fast_as_the_server_can_be_told() {
+    let mut desk = Desk::start();
+    let log = desk.editor("gtk3");
+    let (x, _) = desk.connect();
+    let input = desk.input();
+    type_into(&input, &log, "warm up");
+    let line: String = "asdfghjkl ".repeat(20);
+    let (mut raw, mut ours) = (Vec::new(), Vec::new());
+    for _ in 0..7 {
+        let expected = format!("{}{line}", log());
+        let started = Instant::now();
+        for _ in 0..20 {
+            for keycode in (38..=46).chain([65]) {
+                x.xtest_fake_input(2, keycode, 0, x11rb::NONE, 0, 0, 0).unwrap();
+                x.xtest_fake_input(3, keycode, 0, x11rb::NONE, 0, 0, 0).unwrap();
+            }
+        }
+        x.sync().unwrap();
+        shows(&log, &expected);
+        raw.push(started.elapsed());
+        ours.push(type_into(&input, &log, &line));
+        tap(&input, &[NamedKey::Ctrl], Key::Char('a'));
+        tap(&input, &[], Key::Named(NamedKey::Delete));
+        shows(&log, "");
+    }
+    raw.sort();
+    ours.sort();
+    eprintln!("200 characters: raw {:?}, ours {:?}", raw[3], ours[3]);
+    assert!(ours[3] < raw[3] * 3 / 2, "raw {raw:?}, ours {ours:?}");
+}

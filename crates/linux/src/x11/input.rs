@@ -745,6 +745,8 @@ impl Device {
         self.spares.look_at(&map);
         if self.spares.room() == 0 {
             self.spares.take_over(&map, foreign.into_iter());
+            // Whom the other process typed into is not known: time is what there is to give.
+            self.typed_into(None);
         }
         self.keymap = Some(map);
         Ok(())

@@ -69,7 +69,7 @@ impl Keymap {
             .map_err(failed(reading))?;
         let mut modifiers = [0; 256];
         for entry in reply.map.modmap_rtrn.unwrap_or_default() {
-            modifiers[usize::from(entry.keycode)] = u8::from(u16::from(entry.mods) as u8);
+            modifiers[usize::from(entry.keycode)] = u16::from(entry.mods) as u8;
         }
         let keys = reply.map.syms_rtrn.unwrap_or_default();
         let types = reply.map.types_rtrn.unwrap_or_default();
@@ -404,6 +404,8 @@ struct Slot {
     symbols: [u32; 2],
     /// When each symbol was last needed.
     used: [u64; 2],
+    /// Another process gave it these symbols. It may be taken, but its symbols are not to be relied on.
+    foreign: bool,
 }
 
 /// Keycodes that get other symbols.
@@ -423,15 +425,17 @@ impl Spares {
 
     /// The keycodes that mean something now, and what.
     pub fn in_use(&self) -> Vec<(u8, [u32; 2])> {
-        let used = self.slots.iter().filter(|slot| slot.symbols != [0, 0]);
+        let used = self.slots.iter().filter(|slot| !slot.foreign && slot.symbols != [0, 0]);
         used.map(|slot| (slot.keycode, slot.symbols)).collect()
     }
 
     /// Looks at a map that was just read: what is no longer ours is forgotten, what is free is taken in.
     pub fn look_at(&mut self, map: &Keymap) {
-        self.slots.retain(|slot| slot.symbols != [0, 0] && map.still_has(slot.keycode, slot.symbols));
+        self.slots.retain(|slot| {
+            !slot.foreign && slot.symbols != [0, 0] && map.still_has(slot.keycode, slot.symbols)
+        });
         for keycode in map.keycodes().filter(|keycode| map.is_free(*keycode)) {
-            self.slots.push(Slot { keycode, symbols: [0, 0], used: [0, 0] });
+            self.slots.push(Slot { keycode, symbols: [0, 0], used: [0, 0], foreign: false });
         }
         self.slots.sort_by_key(|slot| slot.keycode);
     }
@@ -440,7 +444,7 @@ impl Spares {
     pub fn take_over(&mut self, map: &Keymap, keycodes: impl Iterator<Item = u8>) {
         for keycode in keycodes {
             if !self.slots.iter().any(|slot| slot.keycode == keycode) {
-                self.slots.push(Slot { keycode, symbols: map.pair(keycode), used: [0, 0] });
+                self.slots.push(Slot { keycode, symbols: map.pair(keycode), used: [0, 0], foreign: true });
             }
         }
     }
@@ -449,7 +453,7 @@ impl Spares {
     pub fn place(&mut self, symbol: u32) -> Option<(u8, bool)> {
         self.clock += 1;
         let clock = self.clock;
-        self.slots.iter_mut().find_map(|slot| {
+        self.slots.iter_mut().filter(|slot| !slot.foreign).find_map(|slot| {
             let level = slot.symbols.iter().position(|own| *own == symbol)?;
             slot.used[level] = clock;
             Some((slot.keycode, level == 1))
@@ -463,7 +467,8 @@ impl Spares {
         let mut kept: Vec<(usize, usize)> = Vec::new();
         let mut missing = Vec::new();
         for symbol in symbols {
-            let at = slots.iter().enumerate().find_map(|(index, slot)| {
+            let mut own = slots.iter().enumerate().filter(|(_, slot)| !slot.foreign);
+            let at = own.find_map(|(index, slot)| {
                 let level = slot.symbols.iter().position(|own| own == symbol)?;
                 (!plain || level == 0).then_some((index, level))
             });
@@ -482,8 +487,12 @@ impl Spares {
                     let empty = slot.symbols[*level] == 0;
                     (!empty, if empty { 0 } else { slot.used[*level] }, *level)
                 })?;
-            change.replaces |= slots[index].symbols[level] != 0;
-            slots[index].symbols[level] = symbol;
+            let slot = &mut slots[index];
+            change.replaces |= slot.symbols[level] != 0;
+            if std::mem::take(&mut slot.foreign) {
+                slot.symbols = [0, 0];
+            }
+            slot.symbols[level] = symbol;
             kept.push((index, level));
         }
         change.keycodes = self
@@ -501,6 +510,7 @@ impl Spares {
         for (keycode, _, symbols) in &change.keycodes {
             if let Some(slot) = self.slots.iter_mut().find(|slot| slot.keycode == *keycode) {
                 slot.symbols = *symbols;
+                slot.foreign = false;
             }
         }
     }
@@ -561,7 +571,12 @@ mod tests {
     use super::*;
 
     fn spares(keycodes: &[u8]) -> Spares {
-        let slots = keycodes.iter().map(|keycode| Slot { keycode: *keycode, symbols: [0, 0], used: [0, 0] });
+        let slots = keycodes.iter().map(|keycode| Slot {
+            keycode: *keycode,
+            symbols: [0, 0],
+            used: [0, 0],
+            foreign: false,
+        });
         Spares { slots: slots.collect(), clock: 0 }
     }
 
@@ -594,8 +609,8 @@ mod tests {
     fn groups_out_of_range_follow_the_key() {
         assert_eq!(effective_group(1, 3), Some(0));
         assert_eq!(effective_group(2, 3), Some(1));
-        assert_eq!(effective_group(2 | 0x40, 3), Some(1));
-        assert_eq!(effective_group(2 | 0x80 | 0x10, 3), Some(1));
+        assert_eq!(effective_group(0x42, 3), Some(1));
+        assert_eq!(effective_group(0x92, 3), Some(1));
         assert_eq!(effective_group(0, 0), None);
     }
 
