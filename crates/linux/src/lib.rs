@@ -38,7 +38,12 @@ impl Place {
             // The lock of the person's session does not concern a desktop of Deskhand's own.
             buses.system = None;
         }
-        Place { display: variable("DISPLAY"), wayland: variable("WAYLAND_DISPLAY"), buses, environment: Vec::new() }
+        Place {
+            display: variable("DISPLAY"),
+            wayland: variable("WAYLAND_DISPLAY"),
+            buses,
+            environment: Vec::new(),
+        }
     }
 }
 
@@ -81,8 +86,7 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
     };
     let screen: Box<dyn Screen> = Box::new(x11::screen::XScreen::new(display));
     let input: Box<dyn Input> = Box::new(x11::input::XInput::new(display, session));
-    let elements: Box<dyn Elements> =
-        Box::new(atspi::Atspi::new(
+    let elements: Box<dyn Elements> = Box::new(atspi::Atspi::new(
         atspi::Session { display: display.clone(), bus: place.buses.session.clone() },
         list(&windows),
     ));

@@ -253,6 +253,7 @@ async fn take(events: &Arc<Events>, bus: &zbus::Connection, message: &Message) {
     let change = Change {
         kind: event.kind,
         element: ElementId(format!("{pid} {} {}", place.0, place.1).into()),
+        pid: Some(pid),
         detail: event.detail,
         on: event.on,
         text: event.text,
