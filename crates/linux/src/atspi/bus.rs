@@ -7,7 +7,8 @@
 //! Never asks for `Properties.GetAll`: Qt 5.15 crashes on it.
 
 use super::Session;
-use crate::x11::link::{Link, failed};
+use super::surfaces::{self, Names};
+use crate::x11::link::Link;
 use atspi_common::Role as Spi;
 use deskhand_core::{Call, Code, Error, Result};
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -16,8 +17,6 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use x11rb::connection::Connection as _;
-use x11rb::protocol::xproto::{AtomEnum, ConnectionExt as _};
 use zbus::Message;
 use zbus::zvariant::{DynamicType, ObjectPath, Value};
 
@@ -294,8 +293,8 @@ pub async fn open(session: &Session, address: &str) -> Result<zbus::Connection> 
 }
 
 /// Where the session's accessibility bus listens: what the display names, else what the session bus says.
-pub fn address(call: &Call, session: &Session) -> Result<String> {
-    if let Some(address) = of_display(call, session)? {
+pub fn address(call: &Call, session: &Session, link: &Link<Names>) -> Result<String> {
+    if let Some(address) = of_display(call, link)? {
         return Ok(address);
     }
     wait(call, "asking the session bus for the accessibility bus", async {
@@ -308,23 +307,10 @@ pub fn address(call: &Call, session: &Session) -> Result<String> {
     })
 }
 
-/// The address that the accessibility launcher left on the root window, when something listens there.
-fn of_display(call: &Call, session: &Session) -> Result<Option<String>> {
-    let link = Link::new(session.display.clone(), |_, _, _| Ok(()));
-    let text = link.with(call, |x, screen, ()| {
-        const DOING: &str = "reading the address of the accessibility bus";
-        let cookie = x.intern_atom(true, b"AT_SPI_BUS").map_err(failed(DOING))?;
-        let atom = cookie.reply().map_err(failed(DOING))?.atom;
-        if atom == x11rb::NONE {
-            return Ok(None);
-        }
-        let root = x.setup().roots[screen].root;
-        let cookie = x.get_property(false, root, atom, AtomEnum::ANY, 0, 256).map_err(failed(DOING))?;
-        let value = cookie.reply().map_err(failed(DOING))?.value;
-        Ok(String::from_utf8(value).ok().filter(|text| !text.is_empty()))
-    })?;
+/// The address on the root window, when something listens there.
+fn of_display(call: &Call, link: &Link<Names>) -> Result<Option<String>> {
     // The property outlives a launcher that was killed: an address where nobody listens is none.
-    Ok(text.filter(|address| match address.strip_prefix("unix:path=") {
+    Ok(surfaces::bus_address(call, link)?.filter(|address| match address.strip_prefix("unix:path=") {
         Some(rest) => {
             let path = rest.split(',').next().unwrap_or(rest);
             std::os::unix::net::UnixStream::connect(path).is_ok()

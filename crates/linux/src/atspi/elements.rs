@@ -4,6 +4,7 @@ use super::bus::{
     self, ACTION, App, COMPONENT, EDITABLE_TEXT, Fault, Question, SCREEN, SELECTION, TEXT, VALUE,
 };
 use super::bus::{Toolkit, number, text, wait, within};
+use super::extents::Scene;
 use super::roles::Offers;
 use super::tree::{self, AppTree, Raw, Start};
 use super::watch::AtspiWatch;
@@ -15,7 +16,7 @@ use deskhand_core::element::{
 };
 use deskhand_core::geometry::Point;
 use deskhand_core::watch::Watch;
-use deskhand_core::window::{Window, WindowId};
+use deskhand_core::window::WindowId;
 use deskhand_core::{Call, Code, Error, Result};
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,31 +52,32 @@ impl Elements for Atspi {
     }
 
     fn tree(&self, call: &Call, query: &TreeQuery) -> Result<Tree> {
-        let windows = (self.windows)(call)?;
+        let scene = self.scene(call)?;
         let live = self.live(call)?;
-        wait(call, "reading elements", read(&live, call, &windows, query))
+        wait(call, "reading elements", read(&live, call, &scene, query))
     }
 
     fn element(&self, call: &Call, id: &ElementId) -> Result<Element> {
-        let windows = (self.windows)(call)?;
+        let scene = self.scene(call)?;
         let live = self.live(call)?;
         self.with(call, &live, id, "reading an element", async |app, path| {
-            tree::one(app, &windows, path).await.map_err(|fault| failed(fault, id))
+            tree::one(app, &scene, path).await.map_err(|fault| failed(fault, id))
         })
     }
 
     fn at(&self, call: &Call, window: WindowId, point: Point) -> Result<Option<Element>> {
-        let windows = (self.windows)(call)?;
+        let scene = self.scene(call)?;
         let live = self.live(call)?;
-        let Some(target) = windows.iter().find(|candidate| candidate.id == window) else {
-            return self.at_popup(call, &live, &windows, point);
+        let Some(target) = scene.windows.iter().find(|candidate| candidate.id == window) else {
+            return self.at_popup(call, &live, &scene, point);
         };
         wait(call, "looking what lies at a point", async {
             for name in named(&live, target.pid).await? {
                 let Ok(app) = live.app(&name).await else { continue };
-                let frames = tree::frames(&app, &windows).await.map_err(|fault| silent(&app, &fault))?;
-                let frame =
-                    frames.iter().find(|frame| frame.window.is_some_and(|shown| windows[shown].id == window));
+                let frames = tree::frames(&app, &scene).await.map_err(|fault| silent(&app, &fault))?;
+                let frame = frames
+                    .iter()
+                    .find(|frame| frame.sight.window.is_some_and(|shown| scene.windows[shown].id == window));
                 let Some(frame) = frame else { continue };
                 let path = match app.toolkit {
                     // GTK 4 answers for another place: what lies there is told by the bounds.
@@ -86,10 +88,10 @@ impl Elements for Atspi {
                 };
                 return match path {
                     Some(path) => {
-                        let element = tree::one(&app, &windows, &path).await;
+                        let element = tree::one(&app, &scene, &path).await;
                         element.map(Some).map_err(|fault| failed(fault, &tree::id(&app, &path)))
                     }
-                    None => hit(&live, call, &windows, Root::Window(window), point).await,
+                    None => hit(&live, call, &scene, Root::Window(window), point).await,
                 };
             }
             Ok(None)
@@ -97,14 +99,14 @@ impl Elements for Atspi {
     }
 
     fn focused(&self, call: &Call) -> Result<Option<Element>> {
-        let windows = (self.windows)(call)?;
+        let scene = self.scene(call)?;
         let live = self.live(call)?;
-        let active = windows.iter().find(|window| window.focused);
+        let active = scene.windows.iter().find(|window| window.focused);
         wait(call, "looking for the focus", async {
             if let Some((name, path)) = live.events.focus()
                 && let Ok(app) = live.app(&name).await
                 && active.and_then(|window| window.pid).is_none_or(|pid| pid == app.pid)
-                && let Ok(element) = tree::one(&app, &windows, &path).await
+                && let Ok(element) = tree::one(&app, &scene, &path).await
                 && element.states.has(State::Focused)
             {
                 return Ok(Some(element));
@@ -112,7 +114,7 @@ impl Elements for Atspi {
             let Some(active) = active else { return Ok(None) };
             let query =
                 TreeQuery { bounds: Bounds::No, values: false, ..TreeQuery::new(Root::Window(active.id)) };
-            let tree = match read(&live, call, &windows, &query).await {
+            let tree = match read(&live, call, &scene, &query).await {
                 Ok(tree) => tree,
                 // A window without a tree has no focus that could be told.
                 Err(error) if error.code == Code::PermissionDenied => return Ok(None),
@@ -123,7 +125,7 @@ impl Elements for Atspi {
             let Some(focused) = focused.max_by_key(|node| node.depth) else { return Ok(None) };
             let id = &focused.element.id;
             let (app, path) = live.find(id).await?;
-            tree::one(&app, &windows, &path).await.map(Some).map_err(|fault| failed(fault, id))
+            tree::one(&app, &scene, &path).await.map(Some).map_err(|fault| failed(fault, id))
         })
     }
 
@@ -243,17 +245,18 @@ impl Atspi {
         &self,
         call: &Call,
         live: &Arc<Live>,
-        windows: &[Window],
+        scene: &Scene,
         point: Point,
     ) -> Result<Option<Element>> {
-        let Some(active) = windows.iter().find(|window| window.focused).or(windows.first()) else {
+        let Some(active) = scene.windows.iter().find(|window| window.focused).or(scene.windows.first())
+        else {
             return Ok(None);
         };
         let root = match active.pid {
             Some(pid) => Root::Process(pid),
             None => Root::Desktop,
         };
-        wait(call, "looking what lies at a point", hit(live, call, windows, root, point))
+        wait(call, "looking what lies at a point", hit(live, call, scene, root, point))
     }
 }
 
@@ -261,12 +264,12 @@ impl Atspi {
 async fn hit(
     live: &Arc<Live>,
     call: &Call,
-    windows: &[Window],
+    scene: &Scene,
     root: Root,
     point: Point,
 ) -> Result<Option<Element>> {
     let query = TreeQuery { values: false, ..TreeQuery::new(root) };
-    let tree = read(live, call, windows, &query).await?;
+    let tree = read(live, call, scene, &query).await?;
     let there = tree.nodes.iter().filter(|node| {
         let element = &node.element;
         !element.states.has(State::Offscreen) && element.bounds.is_some_and(|bounds| bounds.contains(point))
@@ -279,7 +282,7 @@ async fn hit(
     };
     let id = &node.element.id;
     let (app, path) = live.find(id).await?;
-    tree::one(&app, windows, &path).await.map(Some).map_err(|fault| failed(fault, id))
+    tree::one(&app, scene, &path).await.map(Some).map_err(|fault| failed(fault, id))
 }
 
 /// Walks down from an element to the innermost one at a point. Nothing where the toolkit cannot say.
@@ -334,7 +337,7 @@ async fn named(live: &Live, pid: Option<u32>) -> Result<Vec<Arc<str>>> {
 }
 
 /// Reads what a query asks for, of every application that it concerns, all at the same time.
-async fn read(live: &Arc<Live>, call: &Call, windows: &[Window], query: &TreeQuery) -> Result<Tree> {
+async fn read(live: &Arc<Live>, call: &Call, scene: &Scene, query: &TreeQuery) -> Result<Tree> {
     let (names, start, patience) = match &query.root {
         Root::Desktop => (named(live, None).await?, Start::Application, share(call)),
         Root::Process(pid) => {
@@ -342,7 +345,7 @@ async fn read(live: &Arc<Live>, call: &Call, windows: &[Window], query: &TreeQue
         }
         Root::Window(id) => {
             let window =
-                windows.iter().find(|window| window.id == *id).ok_or_else(|| no_window(*id, windows))?;
+                scene.windows.iter().find(|window| window.id == *id).ok_or_else(|| no_window(*id, scene))?;
             (named(live, window.pid).await?, Start::Window(*id), call.remaining().mul_f32(0.9))
         }
         Root::Element(id) => {
@@ -352,7 +355,7 @@ async fn read(live: &Arc<Live>, call: &Call, windows: &[Window], query: &TreeQue
             (vec![name], Start::Element(path), call.remaining().mul_f32(0.9))
         }
     };
-    let readings = names.iter().map(|name| read_one(live, windows, query, &start, name, patience));
+    let readings = names.iter().map(|name| read_one(live, scene, query, &start, name, patience));
     let readings = futures_util::future::join_all(readings).await;
     let mut tree = Tree::default();
     for reading in readings {
@@ -369,13 +372,13 @@ async fn read(live: &Arc<Live>, call: &Call, windows: &[Window], query: &TreeQue
             }
         }
     }
-    require_something(query, windows, &tree)?;
+    require_something(query, scene, &tree)?;
     Ok(tree)
 }
 
 async fn read_one(
     live: &Arc<Live>,
-    windows: &[Window],
+    scene: &Scene,
     query: &TreeQuery,
     start: &Start,
     name: &Arc<str>,
@@ -385,7 +388,7 @@ async fn read_one(
     let reading = within(patience, async {
         let app = live.app(name).await?;
         asked = Some(app.clone());
-        tree::read(&app, windows, query, start, patience.mul_f32(0.7)).await
+        tree::read(&app, scene, query, start, patience.mul_f32(0.7)).await
     });
     match reading.await {
         Some(Ok(part)) => Ok(part),
@@ -422,14 +425,14 @@ fn append(tree: &mut Tree, part: AppTree, most: usize) {
     tree.nodes.extend(moved.map(|node| Node { parent: node.parent.map(|parent| parent + base), ..node }));
 }
 
-fn no_window(id: WindowId, windows: &[Window]) -> Error {
+fn no_window(id: WindowId, scene: &Scene) -> Error {
     Error::new(Code::WindowNotFound, format!("There is no window {id}."))
-        .found(windows.iter().map(|window| format!("{} {:?}", window.id, window.title)))
+        .found(scene.windows.iter().map(|window| format!("{} {:?}", window.id, window.title)))
         .remedy("List the windows again: it may have been closed.")
 }
 
 /// Nothing read is not the same as nothing there: says which.
-fn require_something(query: &TreeQuery, windows: &[Window], tree: &Tree) -> Result<()> {
+fn require_something(query: &TreeQuery, scene: &Scene, tree: &Tree) -> Result<()> {
     if !tree.nodes.is_empty() {
         return Ok(());
     }
@@ -437,7 +440,7 @@ fn require_something(query: &TreeQuery, windows: &[Window], tree: &Tree) -> Resu
         Root::Desktop | Root::Element(_) => return Ok(()),
         Root::Process(pid) => bus::command(*pid),
         Root::Window(id) => {
-            let window = windows.iter().find(|window| window.id == *id);
+            let window = scene.windows.iter().find(|window| window.id == *id);
             window.map_or_else(String::new, |window| window.application.clone())
         }
     };
@@ -582,25 +585,24 @@ async fn set_number(app: &App, path: &Arc<str>, id: &ElementId, wanted: f64) -> 
 /// Selects the option with this name: a child, or a child of the list that is the only child.
 async fn choose(app: &App, path: &Arc<str>, id: &ElementId, raw: &Raw, value: &str) -> Result<()> {
     let fault = |fault| failed(fault, id);
-    let mut options = tree::children(app, path).await.map_err(fault)?;
-    let mut names = names_of(app, &options).await.map_err(fault)?;
-    if let [only] = options.as_slice()
-        && names[0] != value
-    {
-        options = tree::children(app, &only.clone()).await.map_err(fault)?;
-        names = names_of(app, &options).await.map_err(fault)?;
-    }
+    let options = tree::options(app, path).await.map_err(fault)?;
+    let names = names_of(app, &options).await.map_err(fault)?;
     let Some(index) = names.iter().position(|name| name == value) else {
         return Err(Error::argument(format!("This {} has no option {value:?}.", raw.role()))
             .expected("the name of one of its options")
             .found(names));
     };
     if !raw.offers.has(Offers::SELECTION) {
-        return Err(Error::new(
-            Code::ElementNotActionable,
-            format!("This {} does not let its option be set directly.", raw.role()),
-        )
-        .remedy("Open it, then click the option."));
+        // Chromium lets the options be chosen themselves.
+        let option = about(app, &options[index], id).await?;
+        if !option.offers.has(Offers::ACTION) {
+            let refusal = format!("This {} does not let its option be set directly.", raw.role());
+            return Err(
+                Error::new(Code::ElementNotActionable, refusal).remedy("Open it, then click the option.")
+            );
+        }
+        let reply = app.ask(&options[index], ACTION, "DoAction", &0i32).await;
+        return agreed(reply, id, || read_only(raw.role()));
     }
     let reply = app.ask(path, SELECTION, "SelectChild", &(index as i32)).await;
     agreed(reply, id, || {

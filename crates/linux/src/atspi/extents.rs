@@ -4,7 +4,8 @@
 //! asked for the screen, and its X window is larger than that content by an invisible border on all sides.
 
 use super::bus::Toolkit;
-use deskhand_core::geometry::Rect;
+use super::surfaces::Surface;
+use deskhand_core::geometry::{Rect, Size};
 use deskhand_core::window::{Window, WindowState};
 
 /// The extents as the application sends them.
@@ -19,6 +20,32 @@ pub fn rect((x, y, width, height): Extents) -> Option<Rect> {
     let height = u32::try_from(height).ok()?;
     let rect = Rect::new(x, y, width, height);
     (near && !rect.is_empty()).then_some(rect)
+}
+
+/// What is on the display besides elements.
+#[derive(Clone, Debug, Default)]
+pub struct Scene {
+    /// The windows.
+    pub windows: Vec<Window>,
+    /// Everything that is mapped, also what is in no list of windows.
+    pub surfaces: Vec<Surface>,
+}
+
+impl Scene {
+    /// Whether something is mapped about where this top-level element says it is.
+    pub fn shows(&self, frame: Rect) -> bool {
+        self.surfaces.iter().any(|surface| {
+            let common = surface.bounds.intersection(&frame).map_or(0, |common| common.area());
+            let larger = surface.bounds.area().max(frame.area());
+            larger < common.saturating_mul(2)
+        })
+    }
+
+    /// The pop-over of a process that has this size.
+    pub fn popover(&self, pid: u32, size: Size) -> Option<Rect> {
+        let own = self.surfaces.iter().filter(|surface| surface.pid == Some(pid));
+        own.map(|surface| surface.bounds).find(|bounds| bounds.size() == size)
+    }
 }
 
 /// How an application's coordinates become global ones, in one of its windows.

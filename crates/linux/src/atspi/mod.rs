@@ -8,15 +8,18 @@ pub mod bus;
 mod elements;
 pub mod extents;
 pub mod roles;
+mod surfaces;
 mod tree;
 pub mod watch;
 
 pub use bus::AccessibilityStatus;
 
+use crate::x11::link::Link;
 use bus::{App, Fault, wait, within};
 use deskhand_core::element::{ElementId, Role};
 use deskhand_core::window::Window;
 use deskhand_core::{Call, Code, Error, Result};
+use extents::Scene;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
@@ -37,6 +40,7 @@ pub type WindowList = Box<dyn Fn(&Call) -> Result<Vec<Window>> + Send + Sync>;
 pub struct Atspi {
     session: Session,
     windows: WindowList,
+    link: Link<surfaces::Names>,
     live: Mutex<Option<Arc<Live>>>,
 }
 
@@ -51,7 +55,8 @@ pub struct Live {
 impl Atspi {
     /// Elements of this session. Nothing is connected yet.
     pub fn new(session: Session, windows: WindowList) -> Atspi {
-        Atspi { session, windows, live: Mutex::new(None) }
+        let link = surfaces::link(&session.display);
+        Atspi { session, windows, link, live: Mutex::new(None) }
     }
 
     /// Whether accessibility is on in the session.
@@ -62,6 +67,11 @@ impl Atspi {
     /// Switches accessibility on in the session; for `doctor --fix`.
     pub fn enable(&self, call: &Call) -> Result<()> {
         bus::enable(call, &self.session)
+    }
+
+    /// The windows, and what else is mapped.
+    fn scene(&self, call: &Call) -> Result<Scene> {
+        Ok(Scene { windows: (self.windows)(call)?, surfaces: surfaces::mapped(call, &self.link)? })
     }
 
     fn live(&self, call: &Call) -> Result<Arc<Live>> {
@@ -75,7 +85,7 @@ impl Atspi {
         }
         *guard = None;
         bus::require_enabled(call, &self.session)?;
-        let address = bus::address(call, &self.session)?;
+        let address = bus::address(call, &self.session, &self.link)?;
         let live = wait(call, "connecting to the accessibility bus", async {
             let bus = bus::open(&self.session, &address).await?;
             let line = bus::open(&self.session, &address).await?;

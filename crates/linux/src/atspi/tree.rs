@@ -5,7 +5,7 @@
 //! application without a cache is the same case with nothing known at the start.
 
 use super::bus::{App, Fault, Question, ROOT, Ref, Reply, Toolkit, number, text};
-use super::extents::{self, Extents, Shift};
+use super::extents::{self, Extents, Scene, Shift};
 use super::roles::{self, Bits, Offers};
 use atspi_common::State as SpiState;
 use deskhand_core::element::{Bounds, Element, ElementId, Node, Role, State, TreeQuery};
@@ -16,7 +16,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use zbus::zvariant::{ObjectPath, Type};
+use zbus::zvariant::{ObjectPath, Type, Value};
 
 /// How many children of one parent are read. A spreadsheet declares two thousand million.
 const MOST_CHILDREN: i32 = 500;
@@ -161,11 +161,11 @@ impl Raw {
     }
 
     /// The finished element.
-    pub fn element(&self, app: &App, frame: Option<&Frame>, window: Option<&Window>, asked: bool) -> Element {
+    pub fn element(&self, app: &App, sight: Sight, scene: &Scene, asked: bool) -> Element {
         let role = self.role();
-        let told = self.shows(app.toolkit);
-        let shift = frame.map_or(Shift::default(), |frame| frame.shift);
-        let bounds = self.extents.map(|rect| shift.apply(rect));
+        let window = sight.window.map(|w| &scene.windows[w]);
+        let told = self.shows(app.toolkit) && !sight.hidden;
+        let bounds = self.extents.filter(|_| !sight.hidden).map(|rect| sight.shift.apply(rect));
         let mut states = roles::states(role, self.bits, told);
         let seen = match bounds {
             Some(bounds) => told && extents::on_screen(bounds, window),
@@ -237,14 +237,37 @@ pub struct Frame {
     pub path: Arc<str>,
     /// What it says of itself.
     pub raw: Raw,
-    /// The index of its window in the list that was given.
+    /// How its coordinates are to be taken.
+    pub sight: Sight,
+}
+
+/// How the coordinates of an element are to be taken: handed down from parent to child.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sight {
+    /// The index of its window in the list.
     pub window: Option<usize>,
     /// What makes its coordinates global.
     pub shift: Shift,
+    /// Nothing of it is mapped, whatever the application says.
+    pub hidden: bool,
+}
+
+impl Sight {
+    /// The same for an element inside, which may be a pop-over with a surface of its own.
+    fn inside(self, app: &App, scene: &Scene, role: Role, extents: Option<Rect>) -> Sight {
+        let (Toolkit::Gtk4, Some(own)) = (app.toolkit, extents) else { return self };
+        match scene.popover(app.pid, own.size()) {
+            Some(surface) => {
+                let shift = Shift { dx: surface.x - own.x, dy: surface.y - own.y };
+                Sight { shift, hidden: false, ..self }
+            }
+            None => Sight { hidden: self.hidden || role == Role::Menu, ..self },
+        }
+    }
 }
 
 /// The top-level elements of an application, each with its window.
-pub async fn frames(app: &App, windows: &[Window]) -> Result<Vec<Frame>, Fault> {
+pub async fn frames(app: &App, scene: &Scene) -> Result<Vec<Frame>, Fault> {
     let mut tops: Vec<Raw> = children(app, ROOT).await?.into_iter().map(Raw::at).collect();
     let questions = [Question::Name, Question::Role, Question::State, Question::Extents];
     let mut work = VecDeque::new();
@@ -254,15 +277,17 @@ pub async fn frames(app: &App, windows: &[Window]) -> Result<Vec<Frame>, Fault> 
     app.pump(&mut work, |top, question, reply, _| tops[top].learn(question, reply)).await?;
     tops.retain(|raw| !raw.gone);
     let own: Vec<usize> =
-        (0..windows.len()).filter(|w| windows[*w].pid.is_none_or(|pid| pid == app.pid)).collect();
-    let candidates: Vec<&Window> = own.iter().map(|w| &windows[*w]).collect();
+        (0..scene.windows.len()).filter(|w| scene.windows[*w].pid.is_none_or(|pid| pid == app.pid)).collect();
+    let candidates: Vec<&Window> = own.iter().map(|w| &scene.windows[*w]).collect();
     let titles: Vec<(String, Option<Rect>)> =
         tops.iter().map(|raw| (raw.name.clone(), raw.extents)).collect();
     let pairs = extents::pair(app.toolkit, &titles, &candidates);
     let frames = tops.into_iter().zip(pairs).map(|(raw, pair)| {
         let window = pair.map(|w| own[w]);
-        let shift = Shift::of(app.toolkit, raw.extents, window.map(|w| &windows[w]));
-        Frame { path: raw.path.clone(), raw, window, shift }
+        let shift = Shift::of(app.toolkit, raw.extents, window.map(|w| &scene.windows[w]));
+        // Chromium keeps lists at hand that say they show, and are not mapped.
+        let hidden = window.is_none() && raw.extents.is_some_and(|extents| !scene.shows(extents));
+        Frame { path: raw.path.clone(), raw, sight: Sight { window, shift, hidden } }
     });
     Ok(frames.collect())
 }
@@ -280,29 +305,47 @@ pub fn is_own(app: &App, (bus, path): &Ref<'_>) -> bool {
     (bus.is_empty() || **bus == *app.bus) && path.as_str() != "/org/a11y/atspi/null"
 }
 
-/// The top-level element that an element is below, climbing by its parents.
-pub async fn top_of(app: &App, path: &str) -> Result<Option<Arc<str>>, Fault> {
-    let mut below: Arc<str> = path.into();
+/// An element and all above it, up to its top-level element; empty when that cannot be reached.
+async fn lineage(app: &App, path: &Arc<str>) -> Result<Vec<Arc<str>>, Fault> {
+    let mut line = vec![path.clone()];
     for _ in 0..200 {
-        let reply = app.put(&below, Question::Parent).await?;
+        let reply = app.put(&line[line.len() - 1], Question::Parent).await?;
         let body = reply.body();
-        let parent = match body.deserialize::<zbus::zvariant::Value<'_>>() {
-            Ok(zbus::zvariant::Value::Structure(parts)) => match parts.fields() {
-                [zbus::zvariant::Value::Str(bus), zbus::zvariant::Value::ObjectPath(path)]
-                    if is_own(app, &(bus.as_str(), path.clone())) =>
-                {
-                    Arc::<str>::from(path.as_str())
-                }
-                _ => return Ok(None),
-            },
-            _ => return Ok(None),
-        };
-        if *parent == *ROOT {
-            return Ok(Some(below));
+        let Ok(Value::Structure(parts)) = body.deserialize::<Value<'_>>() else { break };
+        let [Value::Str(bus), Value::ObjectPath(parent)] = parts.fields() else { break };
+        if !is_own(app, &(bus.as_str(), parent.clone())) {
+            break;
         }
-        below = parent;
+        if parent.as_str() == ROOT {
+            return Ok(line);
+        }
+        line.push(parent.as_str().into());
     }
-    Ok(None)
+    Ok(Vec::new())
+}
+
+/// How the coordinates of one element are to be taken.
+pub async fn sight_of(app: &App, scene: &Scene, frames: &[Frame], path: &Arc<str>) -> Result<Sight, Fault> {
+    // With one top-level element there is nothing to climb for; but GTK 4 may have pop-overs on the way.
+    if let ([only], true) = (frames, app.toolkit != Toolkit::Gtk4) {
+        return Ok(only.sight);
+    }
+    let line = lineage(app, path).await?;
+    let Some(frame) = line.last().and_then(|top| frames.iter().find(|frame| frame.path == *top)) else {
+        return Ok(Sight::default());
+    };
+    if app.toolkit != Toolkit::Gtk4 {
+        return Ok(frame.sight);
+    }
+    let mut inner: Vec<Raw> = line[..line.len() - 1].iter().rev().cloned().map(Raw::at).collect();
+    let mut work = Work::new();
+    for (at, raw) in inner.iter().enumerate() {
+        work.push_back((at, raw.path.clone(), Question::Role));
+        work.push_back((at, raw.path.clone(), Question::Extents));
+    }
+    app.pump(&mut work, |at, question, reply, _| inner[at].learn(question, reply)).await?;
+    let down = inner.iter();
+    Ok(down.fold(frame.sight, |sight, raw| sight.inside(app, scene, raw.role(), raw.extents)))
 }
 
 /// What was read of an application.
@@ -317,37 +360,37 @@ pub struct AppTree {
 /// Reads an application's tree. `patience` bounds the wait for a page that is still being built.
 pub async fn read(
     app: &App,
-    windows: &[Window],
+    scene: &Scene,
     query: &TreeQuery,
     start: &Start,
     patience: Duration,
 ) -> Result<AppTree, Fault> {
-    let (known, frames) = futures_util::future::join(cached(app, patience), frames(app, windows)).await;
+    let (known, frames) = futures_util::future::join(cached(app, patience), frames(app, scene)).await;
     let mut walk = Walk::new(app, query, known?);
     let frames = frames?;
     let starts: Vec<Arc<str>> = match start {
         Start::Application => vec![ROOT.into()],
-        Start::Window(id) => shown_in(app, &frames, windows, *id),
+        Start::Window(id) => shown_in(app, &frames, scene, *id),
         Start::Element(path) => vec![path.clone()],
     };
     let roots: Vec<usize> = starts.into_iter().map(|path| walk.index_of(path)).collect();
     walk.run(&roots).await?;
     let order = walk.order(&roots);
     walk.enrich(&order).await?;
-    let tops = match start {
-        // Below one element everything is in the same window.
-        Start::Element(path) => vec![walk.top(path).await?; order.len()],
-        Start::Application | Start::Window(_) => walk.tops(&order, &frames),
+    let base = match start {
+        Start::Element(path) => sight_of(app, scene, &frames, path).await?,
+        Start::Application | Start::Window(_) => Sight::default(),
     };
-    Ok(walk.finish(order, &tops, &frames, windows))
+    Ok(walk.finish(order, base, &frames, scene))
 }
 
 /// The top-level elements that belong to a window: its own, and the menus and lists that are open and have
 /// no window in the list.
-fn shown_in(app: &App, frames: &[Frame], windows: &[Window], id: WindowId) -> Vec<Arc<str>> {
-    let own = frames.iter().filter(|frame| frame.window.is_some_and(|w| windows[w].id == id));
+fn shown_in(app: &App, frames: &[Frame], scene: &Scene, id: WindowId) -> Vec<Arc<str>> {
+    let own = frames.iter().filter(|frame| frame.sight.window.is_some_and(|w| scene.windows[w].id == id));
     let open = frames.iter().filter(|frame| {
-        frame.window.is_none()
+        frame.sight.window.is_none()
+            && !frame.sight.hidden
             && frame.raw.shows(app.toolkit)
             && matches!(frame.raw.role(), Role::Window | Role::Menu | Role::ToolTip | Role::Panel)
             && frame.raw.extents.is_some()
@@ -742,55 +785,34 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// The top-level element above one element.
-    async fn top(&self, path: &Arc<str>) -> Result<Option<Arc<str>>, Fault> {
-        let mut node = self.places.get(path).copied();
-        let mut steps = 0;
-        while let Some(here) = node
-            && steps < 200
-        {
-            let Some(parent) = self.nodes[here].parent else { break };
-            if *self.nodes[parent].path == *ROOT {
-                return Ok(Some(self.nodes[here].path.clone()));
-            }
-            node = Some(parent);
-            steps += 1;
-        }
-        top_of(self.app, path).await
-    }
-
-    /// The top-level element above each step of a walk that began at the root or at top-level elements.
-    fn tops(&self, order: &[Step], frames: &[Frame]) -> Vec<Option<Arc<str>>> {
-        let mut tops: Vec<Option<Arc<str>>> = Vec::with_capacity(order.len());
-        for step in order {
-            let path = &self.nodes[step.node].path;
-            let top = match frames.iter().find(|frame| frame.path == *path) {
-                Some(frame) => Some(frame.path.clone()),
-                None => step.parent.and_then(|parent| tops[parent].clone()),
-            };
-            tops.push(top);
-        }
-        tops
-    }
-
-    fn finish(
-        self,
-        order: Vec<Step>,
-        tops: &[Option<Arc<str>>],
-        frames: &[Frame],
-        windows: &[Window],
-    ) -> AppTree {
-        let by_path: HashMap<&str, &Frame> = frames.iter().map(|frame| (&*frame.path, frame)).collect();
-        let nodes = order.iter().zip(tops).map(|(step, top)| {
+    fn finish(self, order: Vec<Step>, base: Sight, frames: &[Frame], scene: &Scene) -> AppTree {
+        let asked = self.query.bounds != Bounds::No;
+        let mut sights: Vec<Sight> = Vec::with_capacity(order.len());
+        let mut nodes = Vec::with_capacity(order.len());
+        for step in &order {
             let raw = &self.nodes[step.node];
-            let frame = top.as_deref().and_then(|path| by_path.get(path).copied());
-            let window = frame.and_then(|frame| frame.window).map(|w| &windows[w]);
-            let asked = self.query.bounds != Bounds::No;
-            let mut element = raw.element(self.app, frame, window, asked);
+            let sight = match (frames.iter().find(|frame| frame.path == raw.path), step.parent) {
+                (Some(frame), _) => frame.sight,
+                (None, Some(parent)) => sights[parent].inside(self.app, scene, raw.role(), raw.extents),
+                (None, None) => base,
+            };
+            sights.push(sight);
+            let mut element = raw.element(self.app, sight, scene, asked);
             element.children = element.children.max(raw.kids.len() as u32);
-            Node { element, parent: step.parent, depth: step.depth }
-        });
-        AppTree { nodes: nodes.collect(), cut: self.cut }
+            if element.role == Role::ComboBox && element.value.as_ref().is_none_or(String::is_empty) {
+                element.value = self.selected_below(step.node);
+            }
+            nodes.push(Node { element, parent: step.parent, depth: step.depth });
+        }
+        AppTree { nodes, cut: self.cut }
+    }
+
+    /// The name of the option that is selected, of a combo box that does not say it itself.
+    fn selected_below(&self, combo: usize) -> Option<String> {
+        let lists = &self.nodes[combo].kids;
+        let options = lists.iter().flat_map(|list| std::iter::once(list).chain(&self.nodes[*list].kids));
+        let mut selected = options.filter(|option| self.nodes[**option].bits.has(SpiState::Selected));
+        selected.next().map(|option| self.nodes[*option].name.clone())
     }
 }
 
@@ -810,12 +832,12 @@ pub fn own_path(app: &App, reply: &zbus::Message) -> Option<Arc<str>> {
 }
 
 /// Reads one element with everything, as [`super::Atspi`] shows it.
-pub async fn one(app: &App, windows: &[Window], path: &Arc<str>) -> Result<Element, Fault> {
+pub async fn one(app: &App, scene: &Scene, path: &Arc<str>) -> Result<Element, Fault> {
     let mut raw = Raw::at(path.clone());
     let first = DETAILS.into_iter().chain([Question::Description, Question::Identifier, Question::Extents]);
     let mut work: Work = first.map(|question| (0, path.clone(), question)).collect();
     let details = app.pump(&mut work, |_, question, reply, _| raw.learn(question, reply));
-    let (details, frames) = futures_util::future::join(details, frames(app, windows)).await;
+    let (details, frames) = futures_util::future::join(details, frames(app, scene)).await;
     details?;
     let frames = frames?;
     if raw.gone || raw.bits.has(SpiState::Defunct) {
@@ -839,21 +861,33 @@ pub async fn one(app: &App, windows: &[Window], path: &Arc<str>) -> Result<Eleme
         question => raw.learn(question, reply),
     })
     .await?;
-    let frame = frame_of(app, &frames, path).await?;
-    let window = frame.and_then(|frame| frame.window).map(|w| &windows[w]);
-    Ok(raw.element(app, frame, window, true))
+    let sight = sight_of(app, scene, &frames, path).await?;
+    let mut element = raw.element(app, sight, scene, true);
+    if element.role == Role::ComboBox && element.value.as_ref().is_none_or(String::is_empty) {
+        element.value = selected_option(app, path).await?;
+    }
+    Ok(element)
 }
 
-/// The top-level element that an element is below.
-pub async fn frame_of<'f>(
-    app: &App,
-    frames: &'f [Frame],
-    path: &Arc<str>,
-) -> Result<Option<&'f Frame>, Fault> {
-    // With one top-level element there is nothing to climb for.
-    if let [only] = frames {
-        return Ok(Some(only));
+/// The options of a combo box or list: its children, or those of the list that is its only child.
+pub async fn options(app: &App, path: &Arc<str>) -> Result<Vec<Arc<str>>, Fault> {
+    let options = children(app, path).await?;
+    match options.as_slice() {
+        [only] => {
+            let inner = children(app, only).await?;
+            Ok(if inner.is_empty() { options } else { inner })
+        }
+        _ => Ok(options),
     }
-    let top = top_of(app, path).await?;
-    Ok(top.and_then(|top| frames.iter().find(|frame| frame.path == top)))
+}
+
+async fn selected_option(app: &App, path: &Arc<str>) -> Result<Option<String>, Fault> {
+    let mut raws: Vec<Raw> = options(app, path).await?.into_iter().map(Raw::at).collect();
+    raws.truncate(MOST_CHILDREN as usize);
+    let mut work = Work::new();
+    for (at, raw) in raws.iter().enumerate() {
+        work.extend([Question::State, Question::Name].map(|question| (at, raw.path.clone(), question)));
+    }
+    app.pump(&mut work, |at, question, reply, _| raws[at].learn(question, reply)).await?;
+    Ok(raws.into_iter().find(|raw| raw.bits.has(SpiState::Selected)).map(|raw| raw.name))
 }
