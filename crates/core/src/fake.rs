@@ -3,7 +3,8 @@
 //! It behaves as a desktop does where tools can tell: a click reaches the topmost window at its point and
 //! the element there, keys go to what has the keyboard, windows come forward, applications open and close
 //! them, elements say what changed. It deliberately knows nothing of real time: everything happens at
-//! once, except where a test asks for a delay.
+//! once, except where a test asks for a delay, and clicks of one call at one place are a multiple click
+//! however long they take.
 //!
 //! # What is there
 //!

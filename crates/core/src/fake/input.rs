@@ -15,7 +15,9 @@ const RUN: usize = 4;
 
 impl Input for Provider {
     fn lock(&self, call: &Call) -> Result<Box<dyn Any + Send>> {
-        if self.enter(call, "input.lock")?.temper.locked {
+        let mut world = self.enter(call, "input.lock")?;
+        world.clicks = None;
+        if world.temper.locked {
             return Err(Error::new(Code::SecureDesktopActive, "The session is locked.")
                 .remedy("Unlock the session, then try again."));
         }

@@ -176,7 +176,10 @@ fn several_clicks_select_words_and_drags_select_text() {
     click_times(&desktop, "editor/title", Button::Left, 2);
     assert_eq!(selected().as_deref(), Some("delta"));
     click(&desktop, "editor/title");
-    assert_eq!(selected().as_deref(), Some("alpha beta gamma delta epsilon zeta"), "a third click");
+    assert_eq!(selected(), None, "another call is another click");
+    click_times(&desktop, "editor/title", Button::Left, 3);
+    assert_eq!(selected().as_deref(), Some("alpha beta gamma delta epsilon zeta"));
+    assert_eq!(control.received()[1], "editor/title double clicked");
     let bounds = element(&desktop, "editor/title").bounds.unwrap();
     let call = call(&desktop);
     let mut hands = desktop.input(&call).unwrap();

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// The height of a title bar.
 pub(super) const TITLE_BAR: u32 = 24;
-/// How long a double click may take.
+/// What it says of how long a double click may take.
 pub(super) const DOUBLE_CLICK: Duration = Duration::from_millis(400);
 /// Pixels for a character of a text, and for a line.
 const CHARACTER: (i32, i32) = (8, 16);
@@ -44,7 +44,8 @@ pub struct World {
     pub(super) temper: Temper,
     pending: Vec<Pending>,
     pressed: Option<Pressed>,
-    clicks: Option<Clicks>,
+    /// What belongs to one multiple click: clicks of one holder of the input lane, however long they take.
+    pub(super) clicks: Option<Clicks>,
     next_window: u64,
     next_pid: u32,
     next_scene: BTreeMap<&'static str, u32>,
@@ -173,10 +174,9 @@ struct Pressed {
     window_at: Point,
 }
 
-struct Clicks {
+pub(super) struct Clicks {
     button: Button,
     at: Point,
-    when: Instant,
     count: u32,
 }
 
@@ -972,15 +972,12 @@ impl World {
     }
 
     fn count_click(&mut self, button: Button) -> u32 {
-        let (at, now) = (self.pointer, Instant::now());
+        let at = self.pointer;
         let before = self.clicks.as_ref().filter(|clicks| {
-            clicks.button == button
-                && now.duration_since(clicks.when) < DOUBLE_CLICK
-                && (clicks.at.x - at.x).abs() <= 4
-                && (clicks.at.y - at.y).abs() <= 4
+            clicks.button == button && (clicks.at.x - at.x).abs() <= 4 && (clicks.at.y - at.y).abs() <= 4
         });
         let count = before.map_or(1, |clicks| clicks.count % 3 + 1);
-        self.clicks = Some(Clicks { button, at, when: now, count });
+        self.clicks = Some(Clicks { button, at, count });
         count
     }
 
