@@ -351,24 +351,20 @@ impl Path {
         let mut near = Vec::new();
         self.walk(tree, |index, led| {
             let element = &tree.nodes[index].element;
-            // Nothing missed means that only `:nth` was too large: nothing is nearer than that.
-            let mut distances = Vec::new();
-            if !led {
-                distances.push(30);
-            }
-            if !last.has_role(element) {
-                distances.push(40);
-            }
-            let missed = last.conditions.iter().filter(|condition| !condition.matches(element));
-            distances.extend(missed.map(|condition| miss(condition, element)));
-            match distances[..] {
-                [] => near.push((0, index)),
-                [distance] if 1 < conditions => near.push((distance, index)),
-                // Where there is but one condition everything misses by one: only what looks alike counts.
-                [distance] if last.role.is_none() && distance < 60 && distance != STATE_MISSED => {
-                    near.push((distance, index));
-                }
-                _ => {}
+            let role = last.has_role(element);
+            let mut missed = last.conditions.iter().filter(|condition| !condition.matches(element));
+            let distance = match (led, role, missed.next(), missed.next()) {
+                // Only `:nth` was too large: nothing is nearer than that.
+                (true, true, None, _) => 0,
+                (false, true, None, _) => 30,
+                (true, false, None, _) => 40,
+                (true, true, Some(condition), None) => miss(condition, element),
+                _ => return,
+            };
+            // Where there is but one condition everything misses by one: only what looks alike counts.
+            let alike = distance == 0 || distance < 60 && last.role.is_none() && distance != STATE_MISSED;
+            if 1 < conditions || alike {
+                near.push((distance, index));
             }
         });
         near
