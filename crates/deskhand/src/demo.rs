@@ -83,7 +83,11 @@ impl Demo<'_> {
         expect(shown["matches"].as_u64().unwrap_or(0) > 0, "the calculator shows 8", &shown)?;
 
         let editor = self.launch("mousepad")?;
-        self.confirmed("type many scripts", "type_text", json!({ "text": UNICODE, "window": editor.clone() }))?;
+        self.confirmed(
+            "type many scripts",
+            "type_text",
+            json!({ "text": UNICODE, "window": editor.clone() }),
+        )?;
         let read = self.step(
             "read it back",
             "get_ui_element_value",
@@ -91,7 +95,11 @@ impl Demo<'_> {
         )?;
         expect(read["value"].as_str() == Some(UNICODE), "the editor holds exactly what was typed", &read)?;
         for (window, x, y) in [(calculator, 80, 120), (editor, 480, 120)] {
-            self.confirmed("put the windows side by side", "set_window", json!({ "window": window, "x": x, "y": y }))?;
+            self.confirmed(
+                "put the windows side by side",
+                "set_window",
+                json!({ "window": window, "x": x, "y": y }),
+            )?;
         }
         self.step("wait for the screen to rest", "wait_for", json!({ "still_ms": 300, "timeout_ms": 5000 }))?;
         self.step("take a picture", "take_screenshot", json!({ "file_path": picture, "overwrite": true }))?;

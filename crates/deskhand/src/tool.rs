@@ -375,7 +375,7 @@ impl Transform for Plain {
         for noise in ["$schema", "title", "format", "$defs"] {
             object.remove(noise);
         }
-        if object.get("default").is_some_and(|default| is_empty(default)) {
+        if object.get("default").is_some_and(is_empty) {
             object.remove("default");
         }
         if let Some(Value::Array(types)) = object.get_mut("type") {

@@ -70,7 +70,7 @@ fn filtered(pixels: &[u8], width: usize) -> Vec<u8> {
 }
 
 fn filter(kind: u8, own: &[u8], above: &[u8], out: &mut [u8]) {
-    let (here, left, up, corner) = (&own[3..], &own[..], &above[3..], &above[..]);
+    let (here, left, up, corner) = (&own[3..], own, &above[3..], above);
     let all = out.iter_mut().zip(here).zip(left.iter().zip(up).zip(corner));
     match kind {
         SUB => all.for_each(|((out, here), ((left, _), _))| *out = here.wrapping_sub(*left)),

@@ -130,7 +130,7 @@ pub struct LaunchedInfo {
     /// Its desktop entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// The process that was started.
+    /// Its process.
     pub pid: u32,
     /// Its first window.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -195,14 +195,15 @@ impl Tool for LaunchApp {
                 "Its process has ended without a window. It may have handed over to a running instance: see list_windows.",
             ),
         };
-        if let Some(pid) = window.as_ref().and_then(|window| window.pid) {
-            track(cx, pid);
-        }
+        // A launcher that handed over has ended: the application is the process with the window.
+        let owner = window.as_ref().and_then(|window| window.pid);
+        let pid = owner.filter(|_| !cx.desktop.apps.alive(launched.pid)).unwrap_or(launched.pid);
+        owner.into_iter().for_each(|owner| track(cx, owner));
         Ok(Data(LaunchedInfo {
             acted,
             name: launched.name,
             id: launched.id,
-            pid: launched.pid,
+            pid,
             window: window.map(|window| WindowInfo::of(cx, &window)),
         }))
     }

@@ -172,7 +172,7 @@ fn look_up(path: &str, results: &[Value]) -> Result<Value> {
         .flat_map(|part| {
             let (name, indexes) = part.split_once('[').map_or((part, ""), |(name, rest)| (name, rest));
             let indexes = indexes.split('[').filter(|text| !text.is_empty());
-            (!name.is_empty()).then(|| Part::Member(name)).into_iter().chain(
+            (!name.is_empty()).then_some(Part::Member(name)).into_iter().chain(
                 indexes
                     .map(|text| text.trim_end_matches(']').parse().map_or(Part::Member(text), Part::Index)),
             )

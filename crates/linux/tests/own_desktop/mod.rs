@@ -1,5 +1,6 @@
 //! A desktop of the test's own: an X server, a session bus, a window manager or none, and programs. All of
 //! it ends with the test.
+#![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
