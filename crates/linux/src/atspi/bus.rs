@@ -374,8 +374,9 @@ pub fn status(call: &Call, session: &Session) -> Result<AccessibilityStatus> {
     })
 }
 
-/// Switches accessibility on in the session. Applications that run already may have to be started again.
-pub fn enable(call: &Call, session: &Session) -> Result<()> {
+/// Switches accessibility on in the session, and starts its registry. Applications that run already may have
+/// to be started again. Qt 5 never registers when it is started before the registry.
+pub fn enable(call: &Call, session: &Session, link: &Link<Names>) -> Result<()> {
     wait(call, "switching accessibility on", async {
         let bus = session_bus(session).await?;
         bus.call_method(
@@ -388,6 +389,10 @@ pub fn enable(call: &Call, session: &Session) -> Result<()> {
         .await
         .map_err(no_launcher)?;
         Ok(())
+    })?;
+    let address = address(call, session, link)?;
+    wait(call, "starting the registry of accessible applications", async {
+        registered(&open(session, &address).await?).await.map(drop)
     })
 }
 
@@ -422,6 +427,24 @@ pub async fn registered(bus: &zbus::Connection) -> Result<Vec<Arc<str>>> {
         }
     }
     Ok(names)
+}
+
+/// The bus names of a process that the registry does not know: of a Qt application that was started before
+/// the registry.
+pub async fn unregistered(bus: &zbus::Connection, pid: u32) -> Result<Vec<Arc<str>>> {
+    let failed = |error: zbus::Error| {
+        Error::backend("The accessibility bus does not tell who is on it.").because(error)
+    };
+    let path = "/org/freedesktop/DBus";
+    let daemon = "org.freedesktop.DBus";
+    let reply = bus.call_method(Some(daemon), path, Some(daemon), "ListNames", &()).await.map_err(failed)?;
+    let body = reply.body();
+    let names: Vec<&str> = body.deserialize().map_err(failed)?;
+    let names: Vec<&str> = names.into_iter().filter(|name| name.starts_with(':')).collect();
+    let pids = futures_util::future::join_all(names.iter().map(|name| process(bus, name))).await;
+    let own =
+        names.into_iter().zip(pids).filter(|(_, owner)| owner.as_ref().is_ok_and(|owner| *owner == pid));
+    Ok(own.map(|(name, _)| name.into()).collect())
 }
 
 /// The process behind a bus name. The bus itself answers, also for an application that hangs.

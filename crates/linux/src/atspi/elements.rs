@@ -232,11 +232,16 @@ impl Atspi {
         {
             app.hang_up();
         }
-        result.map_err(|error| match (error.code, &asked) {
-            (Code::Timeout, Some(app)) => {
-                Error { message: format!("{} does not answer: {}", app.name, error.message), ..error }
+        result.map_err(|error| {
+            if error.code != Code::Timeout {
+                return error;
             }
-            _ => error,
+            let name = match (&asked, parts(id)) {
+                (Some(app), _) => app.name.clone(),
+                (None, Ok((pid, ..))) => bus::command(pid),
+                (None, Err(_)) => return error,
+            };
+            Error { message: format!("{name} does not answer. {}", error.message), ..error }
         })
     }
 
@@ -333,7 +338,11 @@ async fn named(live: &Live, pid: Option<u32>) -> Result<Vec<Arc<str>>> {
     let Some(pid) = pid else { return Ok(names) };
     let pids = futures_util::future::join_all(names.iter().map(|name| live.pid(name))).await;
     let of_pid = names.into_iter().zip(pids).filter(|(_, owner)| owner.as_ref().is_ok_and(|own| *own == pid));
-    Ok(of_pid.map(|(name, _)| name).collect())
+    let names: Vec<Arc<str>> = of_pid.map(|(name, _)| name).collect();
+    if names.is_empty() && pid != std::process::id() {
+        return bus::unregistered(&live.bus, pid).await;
+    }
+    Ok(names)
 }
 
 /// Reads what a query asks for, of every application that it concerns, all at the same time.

@@ -66,7 +66,7 @@ impl Atspi {
 
     /// Switches accessibility on in the session; for `doctor --fix`.
     pub fn enable(&self, call: &Call) -> Result<()> {
-        bus::enable(call, &self.session)
+        bus::enable(call, &self.session, &self.link)
     }
 
     /// The windows, and what else is mapped.
@@ -114,7 +114,10 @@ impl Live {
         let pid = bus::process(&self.bus, name).await?;
         self.events.know(name, pid);
         let app = Arc::new(bus::introduce(&self.bus, name, pid).await?);
-        self.known().insert(name.clone(), app.clone());
+        // An application that is still starting does not know its toolkit yet: it is asked again next time.
+        if !app.toolkit_text.is_empty() {
+            self.known().insert(name.clone(), app.clone());
+        }
         Ok(app)
     }
 

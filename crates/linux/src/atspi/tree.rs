@@ -175,11 +175,14 @@ impl Raw {
         if !seen && role != Role::Application {
             states = states.with(State::Offscreen);
         }
+        // The name of Qt's combo boxes is their current text.
+        let chosen = app.toolkit == Toolkit::Qt && role == Role::ComboBox;
+        let value = self.value.clone().or_else(|| chosen.then(|| self.name.clone()));
         Element {
             id: id(app, &self.path),
             role,
             name: name(app.toolkit, role, &self.name),
-            value: self.value.clone(),
+            value,
             description: description(app.toolkit, &self.description),
             identifier: (!self.identifier.is_empty()).then(|| self.identifier.clone()),
             states,
