@@ -222,7 +222,7 @@ impl Server {
             }
             cx.enter(row, bound)
         }))
-        .unwrap_or_else(|panic| Err(panicked(row, &panic)));
+        .unwrap_or_else(|panic| Err(panicked(row, &*panic)));
         self.log(&cx, row, effect, &arguments, started, &result);
         result
     }
@@ -327,13 +327,8 @@ pub fn unknown_tool(name: &str) -> Error {
         .remedy("List the tools for their names.")
 }
 
-fn panicked(row: &Row, panic: &Box<dyn std::any::Any + Send>) -> Error {
-    let text = panic
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_default();
+fn panicked(row: &Row, panic: &(dyn std::any::Any + Send)) -> Error {
     Error::new(Code::Internal, format!("A defect in Deskhand ended this call of {}; others go on.", row.name))
-        .os(text)
+        .os(log::panic_text(panic))
         .remedy("Please report it with the log line of this call.")
 }

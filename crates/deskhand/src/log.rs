@@ -1,6 +1,7 @@
 //! One JSON object a line on stderr: stdout is the wire.
 
 use serde_json::{Map, Value, json};
+use std::any::Any;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -19,10 +20,19 @@ pub fn silence() {
 /// Logs a panic as a line like every other, instead of as loose text.
 pub fn panics() {
     std::panic::set_hook(Box::new(|panic| {
-        let message = panic.payload_as_str().unwrap_or("a panic without a message");
+        let message = panic_text(panic.payload());
         let place = panic.location().map(ToString::to_string);
         line("error", "panic", json!({ "message": message, "place": place }));
     }));
+}
+
+/// What a panic said.
+pub fn panic_text(payload: &(dyn Any + Send)) -> &str {
+    payload
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("a panic without a message")
 }
 
 /// Writes one line, unless nobody reads: a client that leaves standard error alone must not bring every

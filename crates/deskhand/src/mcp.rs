@@ -304,10 +304,7 @@ impl ServerHandler for Mcp {
         };
         Err(match fault {
             Some(fault) => ErrorData::invalid_params(format!("Wrong params for {method}: {fault}."), None),
-            None => {
-                let message = format!("There is no method called {method:?} here.");
-                ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
-            }
+            None => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, lines::no_method(method), None),
         })
     }
 }

@@ -5,6 +5,7 @@
 use crate::arguments;
 use crate::call::Context;
 use deskhand_core::{Code, Error, Result};
+use schemars::generate::SchemaSettings;
 use schemars::transform::Transform;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
@@ -273,7 +274,8 @@ pub struct Data<T>(pub T);
 
 impl<T: Serialize + JsonSchema> Output for Data<T> {
     fn schema() -> Option<Value> {
-        let mut schema = schema_of::<T>();
+        // What is left out when it is empty must not be required: clients refuse the whole answer.
+        let mut schema = plain_schema::<T>(SchemaSettings::draft2020_12().for_serialize());
         strip_descriptions(&mut schema);
         Some(schema)
     }
@@ -357,7 +359,11 @@ impl<const LOW: i64, const HIGH: i64> JsonSchema for Ranged<LOW, HIGH> {
 /// The schema of a type in the plain form that every client takes: no references, no titles, no
 /// `type: [x, "null"]`, no formats, and enumerations as `enum`.
 pub fn schema_of<T: JsonSchema>() -> Value {
-    let settings = schemars::generate::SchemaSettings::draft2020_12().with(|settings| {
+    plain_schema::<T>(SchemaSettings::draft2020_12().for_deserialize())
+}
+
+fn plain_schema<T: JsonSchema>(settings: SchemaSettings) -> Value {
+    let settings = settings.with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
     });

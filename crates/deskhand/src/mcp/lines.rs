@@ -432,6 +432,11 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             *request.get_meta_mut() = RequestMetaObject(MetaObject(meta));
             return Some(JsonRpcMessage::request(request, RequestId::Number(number)));
         }
+        let cursor = params.as_ref().and_then(|params| params.get("cursor"));
+        if cursor.is_some_and(|cursor| !cursor.is_string() && !cursor.is_null()) {
+            // rmcp would list from the start, as if there were none.
+            return refuse("The cursor has to be a string, as the page before returned it.", None);
+        }
         let mut message = Map::new();
         message.insert("method".into(), Value::String(method.clone()));
         if method == "initialize" {
@@ -601,8 +606,12 @@ impl Wire {
                     self.answer(number, "result", |line| write_json(line, &response.result));
                 }
             }
-            JsonRpcMessage::Error(error) => match error.id {
+            JsonRpcMessage::Error(mut error) => match error.id {
                 Some(RequestId::Number(number)) => {
+                    if error.error.code == ErrorCode::METHOD_NOT_FOUND && !error.error.message.contains(' ') {
+                        // rmcp says the method's name and nothing else.
+                        error.error.message = no_method(&error.error.message).into();
+                    }
                     self.answer(number, "error", |line| write_json(line, &error.error));
                 }
                 Some(RequestId::String(_)) | None => {
@@ -669,6 +678,11 @@ impl Wire {
     }
 }
 
+/// What is said of a method that is not there.
+pub fn no_method(method: &str) -> String {
+    format!("There is no method called {method:?} here.")
+}
+
 /// Writing to memory cannot fail, and the types of the protocol serialize.
 fn write_json(line: &mut Vec<u8>, value: &impl serde::Serialize) {
     let start = line.len();
@@ -711,4 +725,5 @@ async fn write<W: AsyncWrite + Unpin>(
         wire.unsent.fetch_sub(sent, Ordering::Relaxed);
         wire.moved.notify_one();
     }
+    let _ = output.shutdown().await;
 }

@@ -49,8 +49,10 @@ impl Connection {
 
     async fn call(&mut self, id: u64, tool: &str, arguments: Value) {
         let params = json!({ "name": tool, "arguments": arguments });
-        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }).to_string())
-            .await;
+        self.send(
+            &json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }).to_string(),
+        )
+        .await;
     }
 
     async fn receive(&mut self) -> Value {
@@ -123,7 +125,7 @@ async fn a_tool_that_panics_is_one_failed_call() {
     assert_eq!(reply["result"]["isError"], true, "{reply}");
     assert!(text(&reply).contains("\"code\":\"internal\""), "{reply}");
     connection.call(2, "cursor_position", json!({})).await;
-    assert_eq!(connection.receive().await["result"]["structuredContent"]["pointer"]["x"], 3);
+    assert_eq!(connection.receive().await["result"]["structuredContent"]["x"], 3);
 }
 
 #[tokio::test]
@@ -262,7 +264,9 @@ async fn tools_are_listed_in_pages_that_go_on_where_the_last_one_ended() {
 async fn a_line_that_is_too_long_is_answered_with_its_id() {
     let mut connection = Connection::open(Options { longest_line: 200, ..Options::default() });
     let long = "x".repeat(100_000);
-    connection.send(&format!(r#"{{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{{"name":"{long}"}}}}"#)).await;
+    connection
+        .send(&format!(r#"{{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{{"name":"{long}"}}}}"#))
+        .await;
     let reply = connection.receive().await;
     assert_eq!((&reply["id"], &reply["error"]["code"]), (&json!("a"), &json!(-32600)));
     connection.send(&format!(r#"{{"x":"{long}","id":7}}"#)).await;
