@@ -28,7 +28,7 @@ pub(super) fn encode(lately: &Lately, pixels: &Pixels, quality: u8) -> Result<Ve
         let bytes = whole(part, width, range.len() as u16, quality).unwrap_or_default();
         Strip { bytes, adler: 0 }
     };
-    let strips = compress(lately, Kind::Jpeg { quality }, pixels, rows, None, make).unwrap_or_default();
+    let strips = compress(lately, Kind::Jpeg { quality }, pixels, rows, usize::MAX, make).unwrap_or_default();
     let failed = || Error::new(Code::Internal, "The JPEG encoder wrote something that is no JPEG picture.");
     let first = strips.first().ok_or_else(failed)?;
     let layout = Layout::of(&first.bytes).ok_or_else(failed)?;
@@ -64,8 +64,7 @@ fn quality_is_halved(quality: u8) -> bool {
 fn whole(part: &[u8], width: u16, height: u16, quality: u8) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(part.len() / 16 + 1024);
     let mut encoder = Encoder::new(&mut bytes, quality);
-    let sampling =
-        if quality_is_halved(quality) { SamplingFactor::R_4_2_0 } else { SamplingFactor::R_4_4_4 };
+    let sampling = if quality_is_halved(quality) { SamplingFactor::R_4_2_0 } else { SamplingFactor::R_4_4_4 };
     encoder.set_sampling_factor(sampling);
     encoder.encode(part, width, height, ColorType::Bgra).ok()?;
     Some(bytes)
@@ -91,7 +90,11 @@ impl Layout {
                 // The scan: from behind its header to the marker of the end.
                 0xda => {
                     let scan = next..bytes.len().checked_sub(2)?;
-                    return (scan.start <= scan.end).then_some(Layout { height: height?, scan_header: at, scan });
+                    return (scan.start <= scan.end).then_some(Layout {
+                        height: height?,
+                        scan_header: at,
+                        scan,
+                    });
                 }
                 _ => {}
             }

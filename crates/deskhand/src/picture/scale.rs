@@ -48,15 +48,13 @@ pub(super) fn scaled(bitmap: &Arc<Bitmap>, (width, height): (u32, u32)) -> Resul
     let outcome = std::thread::scope(|scope| {
         let band = |index: usize, band: &mut [u8]| {
             let lines = band.len() / stride;
+            let top = (index * rows) as f64 * ratio;
+            // Rounding must not reach beyond the last row.
+            let taken = (lines as f64 * ratio).min(f64::from(bitmap.height) - top);
             let options = ResizeOptions::new()
                 .resize_alg(ResizeAlg::Convolution(FilterType::Hamming))
                 .use_alpha(false)
-                .crop(
-                    0.0,
-                    (index * rows) as f64 * ratio,
-                    f64::from(bitmap.width),
-                    lines as f64 * ratio,
-                );
+                .crop(0.0, top, f64::from(bitmap.width), taken);
             let mut into = Image::from_slice_u8(width, lines as u32, band, PixelType::U8x4)
                 .map_err(|error| failed(&error))?;
             Resizer::new().resize(&from, &mut into, &options).map_err(|error| failed(&error))
@@ -103,12 +101,20 @@ mod tests {
     #[test]
     fn bands_leave_no_seams() {
         let (width, height) = (1601, 1203);
-        let pixels: Vec<u8> = (0..width * height * 4).map(|n: u32| (n / 4 % width / 7 * 3 + n / 4 / width / 5) as u8).collect();
-        let bitmap = Arc::new(Bitmap { width, height, pixels, shows: deskhand_core::Rect::new(0, 0, width, height), serial: 1 });
+        let pixels: Vec<u8> =
+            (0..width * height * 4).map(|n: u32| (n / 4 % width / 7 * 3 + n / 4 / width / 5) as u8).collect();
+        let bitmap = Arc::new(Bitmap {
+            width,
+            height,
+            pixels,
+            shows: deskhand_core::Rect::new(0, 0, width, height),
+            serial: 1,
+        });
         let scaled = scaled(&bitmap, (801, 601)).unwrap();
         let mut whole = Image::new(801, 601, PixelType::U8x4);
         let from = ImageRef::new(width, height, &bitmap.pixels, PixelType::U8x4).unwrap();
-        let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Hamming)).use_alpha(false);
+        let options =
+            ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Hamming)).use_alpha(false);
         Resizer::new().resize(&from, &mut whole, &options).unwrap();
         let worst = scaled.bytes().iter().zip(whole.buffer()).map(|(a, b)| a.abs_diff(*b)).max();
         assert!(worst <= Some(1), "{worst:?}");

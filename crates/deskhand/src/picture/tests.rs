@@ -52,12 +52,21 @@ fn assert_same(bitmap: &Arc<Bitmap>, effort: Effort) {
 }
 
 fn bitmaps() -> impl Strategy<Value = Arc<Bitmap>> {
-    let size = prop_oneof![(1..4u32, 1..4u32), (1..700u32, 1..300u32), (1..4000u32, 1..20u32), (1..9u32, 1..3000u32)];
+    let size = prop_oneof![
+        (1..4u32, 1..4u32),
+        (1..700u32, 1..300u32),
+        (1..4000u32, 1..20u32),
+        (1..9u32, 1..3000u32)
+    ];
     size.prop_flat_map(|(width, height)| {
         let bytes = (width * height * 4) as usize;
         prop_oneof![
             any::<[u8; 4]>().prop_map(move |flat| flat.repeat(bytes / 4)),
-            prop::collection::vec(any::<u8>(), 64).prop_map(move |some| some.into_iter().cycle().take(bytes).collect()),
+            prop::collection::vec(any::<u8>(), 64).prop_map(move |some| some
+                .into_iter()
+                .cycle()
+                .take(bytes)
+                .collect()),
             any::<u64>().prop_map(move |seed| noise(seed, bytes)),
             any::<u32>().prop_map(move |seed| screen(width, height, seed % 1000).pixels.clone()),
         ]
@@ -109,8 +118,14 @@ proptest! {
 
 #[test]
 fn unused_bytes_do_not_matter() {
-    let pixels: Vec<u8> = screen(100, 100, 1).pixels.as_chunks::<4>().0.iter().enumerate()
-        .flat_map(|(index, [blue, green, red, _])| [*blue, *green, *red, index as u8]).collect();
+    let pixels: Vec<u8> = screen(100, 100, 1)
+        .pixels
+        .as_chunks::<4>()
+        .0
+        .iter()
+        .enumerate()
+        .flat_map(|(index, [blue, green, red, _])| [*blue, *green, *red, index as u8])
+        .collect();
     assert_same(&bitmap(100, 100, pixels), Effort::Fast);
 }
 
@@ -142,7 +157,8 @@ fn base64_is_that_of_the_standard() {
 fn jpeg_joins_its_strips() {
     let shown = screen(1283, 807, 5);
     for quality in [20, 80, 95] {
-        let encoded = encode(&shown, &Options { format: Format::Jpeg, quality, ..Options::default() }).unwrap();
+        let encoded =
+            encode(&shown, &Options { format: Format::Jpeg, quality, ..Options::default() }).unwrap();
         assert_eq!((encoded.mime, encoded.quality), ("image/jpeg", Some(quality)));
         let mut decoder = zune_jpeg::JpegDecoder::new(Cursor::new(encoded.bytes()));
         let pixels = decoder.decode().unwrap();
@@ -150,7 +166,10 @@ fn jpeg_joins_its_strips() {
         assert_eq!(pixels.len(), wanted.len());
         let error: u64 = pixels.iter().zip(&wanted).map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
         let mean = error as f64 / pixels.len() as f64;
-        assert!(mean < [40.0, 25.0, 8.0][usize::from(20 < quality) + usize::from(80 < quality)], "{quality}: {mean}");
+        assert!(
+            mean < [40.0, 25.0, 8.0][usize::from(20 < quality) + usize::from(80 < quality)],
+            "{quality}: {mean}"
+        );
     }
 }
 
