@@ -28,7 +28,7 @@ pub(super) fn encode(lately: &Lately, pixels: &Pixels, quality: u8) -> Result<Ve
         let bytes = whole(part, width, range.len() as u16, quality).unwrap_or_default();
         Strip { bytes, adler: 0 }
     };
-    let strips = compress(lately, Kind::Jpeg { quality }, pixels, rows, None, make).unwrap_or_default();
+    let strips = compress(lately, Kind::Jpeg { quality }, pixels, rows, usize::MAX, make).unwrap_or_default();
     let failed = || Error::new(Code::Internal, "The JPEG encoder wrote something that is no JPEG picture.");
     let first = strips.first().ok_or_else(failed)?;
     let layout = Layout::of(&first.bytes).ok_or_else(failed)?;

@@ -10,23 +10,19 @@ const FAST_STRIP: usize = 64 * 1024;
 /// With matches over longer distances a larger strip is a smaller file.
 const COMPACT_STRIP: usize = 256 * 1024;
 
-/// Encodes. A picture that exceeds `limit` may come back as the start of one, which still exceeds it.
-pub(super) fn encode(lately: &Lately, pixels: &Pixels, effort: Effort, limit: Option<usize>) -> Vec<u8> {
+/// Encodes; gives up when there would be more than `most` bytes.
+pub(super) fn encode(lately: &Lately, pixels: &Pixels, effort: Effort, most: usize) -> Option<Vec<u8>> {
     let (strip, make): (usize, fn(&[u8], usize) -> Strip) = match effort {
         Effort::Fast => (FAST_STRIP, deflate::strip),
         Effort::Compact => (COMPACT_STRIP, compact::strip),
     };
     let width = pixels.width as usize;
     let rows = (strip / width).max(1);
-    let strips = compress(lately, Kind::Png(effort), pixels, rows, limit, |part, _| {
+    let strips = compress(lately, Kind::Png(effort), pixels, rows, most, |part, _| {
         let mut strip = make(part, width);
         strip.bytes = chunk(b"IDAT", &strip.bytes);
         strip
-    });
-    let Some(strips) = strips else {
-        // Anything over the limit will do: the caller goes on to something smaller.
-        return vec![0; limit.unwrap_or_default() + 1];
-    };
+    })?;
     let mut header = Vec::with_capacity(13);
     header.extend(pixels.width.to_be_bytes());
     header.extend(pixels.height.to_be_bytes());
@@ -51,7 +47,7 @@ pub(super) fn encode(lately: &Lately, pixels: &Pixels, effort: Effort, limit: Op
     }
     bytes.extend(chunk(b"IDAT", &end));
     bytes.extend(chunk(b"IEND", &[]));
-    bytes
+    Some(bytes)
 }
 
 fn chunk(kind: &[u8; 4], data: &[u8]) -> Vec<u8> {

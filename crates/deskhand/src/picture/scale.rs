@@ -48,10 +48,13 @@ pub(super) fn scaled(bitmap: &Arc<Bitmap>, (width, height): (u32, u32)) -> Resul
     let outcome = std::thread::scope(|scope| {
         let band = |index: usize, band: &mut [u8]| {
             let lines = band.len() / stride;
+            let top = (index * rows) as f64 * ratio;
+            // Rounding must not reach beyond the last row.
+            let taken = (lines as f64 * ratio).min(f64::from(bitmap.height) - top);
             let options = ResizeOptions::new()
                 .resize_alg(ResizeAlg::Convolution(FilterType::Hamming))
                 .use_alpha(false)
-                .crop(0.0, (index * rows) as f64 * ratio, f64::from(bitmap.width), lines as f64 * ratio);
+                .crop(0.0, top, f64::from(bitmap.width), taken);
             let mut into = Image::from_slice_u8(width, lines as u32, band, PixelType::U8x4)
                 .map_err(|error| failed(&error))?;
             Resizer::new().resize(&from, &mut into, &options).map_err(|error| failed(&error))

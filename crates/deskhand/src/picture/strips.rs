@@ -77,24 +77,23 @@ pub(super) fn workers(pixels: usize) -> usize {
 }
 
 /// Compresses a picture in strips of `rows` rows, those that changed since the last picture of the same
-/// kind and size. Stops with nothing when the strips together exceed `limit`.
+/// kind and size. Stops with nothing when the strips together exceed `most` bytes.
 pub(super) fn compress(
     lately: &Lately,
     kind: Kind,
     pixels: &Pixels,
     rows: usize,
-    limit: Option<usize>,
+    most: usize,
     make: impl Fn(&[u8], Range<usize>) -> Strip + Sync,
 ) -> Option<Vec<Arc<Strip>>> {
     let height = pixels.height as usize;
     let ranges: Vec<_> = (0..height).step_by(rows).map(|first| first..(first + rows).min(height)).collect();
     let last = lately.take(kind, pixels);
-    let limit = limit.unwrap_or(usize::MAX);
     let (next, total) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let done: Mutex<Vec<(usize, Arc<Strip>)>> = Mutex::new(Vec::with_capacity(ranges.len()));
     let work = || {
         let mut mine = Vec::new();
-        while total.load(Ordering::Relaxed) <= limit {
+        while total.load(Ordering::Relaxed) <= most {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(range) = ranges.get(index) else { break };
             let own = pixels.rows(range);
@@ -116,7 +115,7 @@ pub(super) fn compress(
         work();
     });
     let mut done = done.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    if done.len() < ranges.len() {
+    if done.len() < ranges.len() || most < total.into_inner() {
         return None;
     }
     done.sort_unstable_by_key(|(index, _)| *index);
