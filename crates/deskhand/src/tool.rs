@@ -275,9 +275,7 @@ pub struct Data<T>(pub T);
 impl<T: Serialize + JsonSchema> Output for Data<T> {
     fn schema() -> Option<Value> {
         // What is left out when it is empty must not be required: clients refuse the whole answer.
-        let mut schema = plain_schema::<T>(SchemaSettings::draft2020_12().for_serialize());
-        strip_descriptions(&mut schema);
-        Some(schema)
+        Some(outline(&plain_schema::<T>(SchemaSettings::draft2020_12().for_serialize()), 0))
     }
 
     fn reply(self) -> Reply {
@@ -442,16 +440,27 @@ fn flatten_choice(object: &mut Map<String, Value>, choice: &str) {
     }
 }
 
-fn strip_descriptions(schema: &mut Value) {
-    match schema {
-        Value::Object(object) => {
-            // A property may itself be called "description": then it is an object, not a text.
-            if object.get("description").is_some_and(Value::is_string) {
-                object.remove("description");
-            }
-            object.values_mut().for_each(strip_descriptions);
+/// The outline of an answer: what a client needs to read it. Its words say what they mean, and each one
+/// costs every client's model; types below the second level and long vocabularies are left out.
+fn outline(schema: &Value, depth: u32) -> Value {
+    let mut kept = Map::new();
+    for name in ["type", "required"] {
+        if let Some(value) = schema.get(name) {
+            kept.insert(name.to_owned(), value.clone());
         }
-        Value::Array(items) => items.iter_mut().for_each(strip_descriptions),
-        _ => {}
     }
+    if let Some(values) = schema.get("enum").and_then(Value::as_array).filter(|values| values.len() <= 5) {
+        kept.insert("enum".to_owned(), json!(values));
+    }
+    if depth == 0 {
+        let inside = schema.get("properties").and_then(Value::as_object);
+        let inside = inside.into_iter().flatten().map(|(name, member)| (name.clone(), outline(member, 1)));
+        kept.insert("properties".to_owned(), Value::Object(inside.collect()));
+    } else {
+        kept.remove("required");
+    }
+    if let Some(items) = schema.get("items") {
+        kept.insert("items".to_owned(), json!({ "type": items.get("type") }));
+    }
+    Value::Object(kept)
 }

@@ -337,7 +337,7 @@ fn expected(before: &TextContent, typed: &str) -> String {
 }
 
 /// Press and release a key, alone or with modifiers: enter, escape, tab, page_down, f5, numpad_7, a, ctrl+s,
-/// alt+f4, volume_up …
+/// alt+f4, volume_up and the like.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PressKey {
