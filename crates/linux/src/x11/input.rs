@@ -55,6 +55,9 @@ const SETTLE: Duration = Duration::from_millis(100);
 /// How long a window manager may hold a button's event back.
 const HELD_BACK: Duration = Duration::from_secs(1);
 
+/// How long LibreOffice Writer may gather characters before it inserts them.
+const GATHERING: Duration = Duration::from_millis(300);
+
 /// How long an application without `_NET_WM_PING` gets to take what was typed.
 const PATIENCE: Duration = Duration::from_millis(150);
 
@@ -159,6 +162,7 @@ impl Input for XInput {
         let wanted: Vec<Wanted> = keys_of(text).collect();
         let lengths = typed_after(text);
         let mut typing = Typing::begin(&self.shared, call)?;
+        typing.overtakes = wanted.iter().any(|wanted| wanted.is_astral()) && typing.is_office()?;
         let batch = if delay.is_zero() { BATCH } else { 1 };
         let (mut at, mut ready, mut asked) = (0, 0, None);
         while at < wanted.len() {
@@ -173,7 +177,15 @@ impl Input for XInput {
             if at >= ready {
                 ready = typing.prepare(&wanted, at)?;
             }
-            let end = ready.min(at + batch);
+            let mut end = ready.min(at + batch);
+            if typing.overtakes {
+                let overtaking =
+                    |at: usize| wanted[at].is_astral() && (at == 0 || !wanted[at - 1].is_astral());
+                if overtaking(at) {
+                    typing.settle()?;
+                }
+                end = (at + 1..end).find(|next| overtaking(*next)).unwrap_or(end);
+            }
             let done = typing.send(&wanted[at..end])?;
             at += done;
             if at < end {
@@ -880,14 +892,22 @@ struct Typing<'a> {
     /// Modifier keys that were held and that were let go of for the time of typing.
     aside: Vec<u8>,
     state: State,
+    /// The application shows characters beyond U+FFFF ahead of others that it has not shown yet.
+    overtakes: bool,
     ended: bool,
 }
 
 impl<'a> Typing<'a> {
     /// Puts aside what would change the text: held modifiers and locks other than Num Lock.
     fn begin(shared: &'a Arc<Shared>, call: &'a Call) -> Result<Typing<'a>> {
-        let mut typing =
-            Typing { shared, call, aside: Vec::new(), state: State { modifiers: 0, group: 0 }, ended: false };
+        let mut typing = Typing {
+            shared,
+            call,
+            aside: Vec::new(),
+            state: State { modifiers: 0, group: 0 },
+            overtakes: false,
+            ended: false,
+        };
         shared.with(call, |x, device| {
             let asking = "asking what is held";
             let held = x.query_keymap().map_err(failed(asking))?;
@@ -922,6 +942,33 @@ impl<'a> Typing<'a> {
             Ok(())
         })?;
         Ok(typing)
+    }
+
+    /// Whether LibreOffice has the keyboard. Its Writer gathers what is typed fast and inserts it a moment
+    /// later, but inserts what lies beyond U+FFFF at once: in front of what came before it.
+    fn is_office(&self) -> Result<bool> {
+        self.shared.with(self.call, |x, device| {
+            let Some(window) = device.target(x)? else { return Ok(false) };
+            let asking = "asking which application has the keyboard";
+            let class = x.get_property(false, window, AtomEnum::WM_CLASS, AtomEnum::STRING, 0, 64);
+            match class.map_err(failed(asking))?.reply() {
+                Ok(reply) => {
+                    let class = String::from_utf8_lossy(&reply.value).to_lowercase();
+                    Ok(["libreoffice", "soffice"].iter().any(|name| class.contains(name)))
+                }
+                Err(error) if super::link::is_x_error(&error) => Ok(false),
+                Err(error) => Err(failed(asking)(error)),
+            }
+        })
+    }
+
+    /// Gives the application the time to insert what it has gathered.
+    fn settle(&self) -> Result<()> {
+        self.shared.with(self.call, |x, device| match device.target(x)? {
+            Some(window) => device.ping(x, self.call, window),
+            None => Ok(()),
+        })?;
+        self.call.pause(GATHERING, "letting the application insert what was typed")
     }
 
     /// Gives spare keycodes the symbols that the text needs from `from` on. Returns how far they reach.
@@ -1105,6 +1152,12 @@ impl Device {
 enum Wanted {
     Char(char),
     Named(NamedKey),
+}
+
+impl Wanted {
+    fn is_astral(self) -> bool {
+        matches!(self, Wanted::Char('\u{10000}'..))
+    }
 }
 
 fn wanted(c: char) -> Wanted {
