@@ -331,3 +331,229 @@ fn many_threads_capture_at_once() {
     let end = stage.capture(Rect::new(0, 0, 1280, 800));
     assert_eq!(pixel(&end, 985, 105), 0xffffff);
 }
+
+/// An application with a window that stands still: its name, its command, a part of its title.
+const APPLICATIONS: &[(&str, &[&str], &str)] = &[
+    ("GTK3", &["mousepad", "--disable-server"], "Mousepad"),
+    ("GTK4", &["gnome-calculator"], "Calculator"),
+    ("Qt5", &["kcalc"], "KCalc"),
+    (
+        "Chromium",
+        &[
+            "chromium",
+            "--no-sandbox",
+            "--no-first-run",
+            "--disable-gpu",
+            "--user-data-dir=HOME/chromium",
+            "--window-size=700,500",
+            "data:text/html,<title>Stage</title><body style='background:linear-gradient(red,blue)'><h1>Text</h1>",
+        ],
+        "Stage",
+    ),
+    ("Writer", &["libreoffice", "--norestore", "--nologo", "--writer"], "Writer"),
+];
+
+#[test]
+fn applications_are_captured_whole_behind_others_and_off_the_screen() {
+    let Some(mut stage) = stage("1280x800x24") else { return };
+    let home = std::env::temp_dir().join(format!("deskhand-screen-{}", std::process::id()));
+    std::fs::create_dir_all(&home).unwrap();
+    let home_name = home.to_str().unwrap().to_owned();
+    let display = stage.display.clone();
+    let command = |program: &str, arguments: &[String]| {
+        let mut command = Command::new(program);
+        command.args(arguments).env("DISPLAY", &display).env("HOME", &home_name);
+        command.env("GDK_BACKEND", "x11").env("QT_QPA_PLATFORM", "xcb").env("LIBGL_ALWAYS_SOFTWARE", "1");
+        command.env("XDG_RUNTIME_DIR", &home_name).env_remove("WAYLAND_DISPLAY");
+        // A bus that is not there: nothing may reach the session of whoever runs this.
+        command
+            .env("DBUS_SESSION_BUS_ADDRESS", format!("unix:path={home_name}/none"))
+            .env("NO_AT_BRIDGE", "1");
+        command
+    };
+    stage.running.start(&mut command("openbox", &[]));
+    for (toolkit, line, title) in APPLICATIONS {
+        let arguments: Vec<_> = line[1..].iter().map(|word| word.replace("HOME", &home_name)).collect();
+        if Command::new("sh")
+            .args(["-c", &format!("command -v {}", line[0])])
+            .stdout(Stdio::null())
+            .status()
+            .is_ok_and(|status| !status.success())
+        {
+            assert!(std::env::var_os("REQUIRE_DESKTOP").is_none(), "{} is not installed", line[0]);
+            eprintln!("SKIPPED: {toolkit}, because {} is not installed.", line[0]);
+            continue;
+        }
+        stage.running.start(&mut command(line[0], &arguments));
+        let window = stage.wait_for_window(title);
+        stage.make_small(window);
+        stage.check_hidden_parts(toolkit, window);
+        stage.x.kill_client(window).unwrap();
+        stage.x.sync().unwrap();
+    }
+    drop(stage);
+    let _ = std::fs::remove_dir_all(home);
+}
+
+#[test]
+fn a_frozen_application_is_named_and_holds_up_nobody_else() {
+    let Some(mut stage) = stage("640x480x24") else { return };
+    let found = Command::new("sh").args(["-c", "command -v mousepad"]).stdout(Stdio::null()).status();
+    if !found.is_ok_and(|status| status.success()) {
+        assert!(std::env::var_os("REQUIRE_DESKTOP").is_none(), "mousepad is not installed");
+        return eprintln!("SKIPPED: mousepad is not installed.");
+    }
+    let display = stage.display.clone();
+    stage.running.start(Command::new("openbox").env("DISPLAY", &display));
+    let mut command = Command::new("mousepad");
+    command
+        .arg("--disable-server")
+        .env("DISPLAY", &display)
+        .env("GDK_BACKEND", "x11")
+        .env("NO_AT_BRIDGE", "1");
+    command.env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nonexistent");
+    stage.running.start(&mut command);
+    let process = stage.running.0.last().unwrap().id().to_string();
+    let window = stage.wait_for_window("Mousepad");
+    let frame = stage.screen.capture(&call(), Source::Window(WindowId(window.into()))).unwrap().shows;
+    let cover = stage.window(frame.grown(-20), 0xff00ff);
+
+    assert!(Command::new("kill").args(["-STOP", &process]).status().unwrap().success());
+    std::thread::scope(|scope| {
+        let hanging = scope.spawn(|| stage.screen.capture(&call(), Source::Window(WindowId(window.into()))));
+        let mut others = 0;
+        while !hanging.is_finished() {
+            stage.capture(Rect::new(0, 0, 100, 100 + others % 50));
+            others += 1;
+        }
+        assert!(100 < others, "only {others} captures while one waited");
+        let error = hanging.join().unwrap().unwrap_err();
+        assert_eq!(error.code, Code::Timeout, "{error:?}");
+        assert!(error.message.contains(&window.to_string()), "{error:?}");
+    });
+    assert!(Command::new("kill").args(["-CONT", &process]).status().unwrap().success());
+    let woken = stage.screen.capture(&call(), Source::Window(WindowId(window.into()))).unwrap();
+    assert_eq!(woken.pixels.chunks(4).filter(|pixel| pixel[..3] == [0xff, 0, 0xff]).count(), 0);
+    stage.x.destroy_window(cover).unwrap();
+}
+
+impl Stage {
+    fn property(&self, window: Window, name: &[u8], kind: AtomEnum) -> GetPropertyReply {
+        let atom = self.x.intern_atom(false, name).unwrap().reply().unwrap().atom;
+        self.x.get_property(false, window, atom, kind, 0, 1024).unwrap().reply().unwrap_or_default()
+    }
+
+    /// Waits until the window with this title is there and draws no more.
+    fn wait_for_window(&self, title: &str) -> Window {
+        let patience = Call::with_timeout(Duration::from_secs(90));
+        let window = patience
+            .until("waiting for the application's window", || {
+                let clients = self.property(self.root, b"_NET_CLIENT_LIST", AtomEnum::WINDOW);
+                let mut clients: Vec<u32> = clients.value32().map(Iterator::collect).unwrap_or_default();
+                clients.retain(|client| {
+                    let name = self.property(*client, b"_NET_WM_NAME", AtomEnum::ANY).value;
+                    String::from_utf8_lossy(&name).contains(title)
+                });
+                Ok(clients.pop())
+            })
+            .unwrap_or_else(|error| panic!("{title}: {error}"));
+        self.wait_for_stillness();
+        window
+    }
+
+    /// A window that can be moved: neither maximized nor as large as the screen.
+    fn make_small(&self, window: Window) {
+        let atom = |name: &[u8]| self.x.intern_atom(false, name).unwrap().reply().unwrap().atom;
+        let (vertically, horizontally) =
+            (atom(b"_NET_WM_STATE_MAXIMIZED_VERT"), atom(b"_NET_WM_STATE_MAXIMIZED_HORZ"));
+        let remove = [0, vertically, horizontally, 1, 0];
+        let message = ClientMessageEvent::new(32, window, atom(b"_NET_WM_STATE"), remove);
+        let mask = EventMask::SUBSTRUCTURE_NOTIFY | EventMask::SUBSTRUCTURE_REDIRECT;
+        self.x.send_event(false, self.root, mask, message).unwrap();
+        let size = self.x.get_geometry(window).unwrap().reply().unwrap();
+        let aux = ConfigureWindowAux::new().x(40).y(40);
+        let aux = aux.width(u32::from(size.width).min(800)).height(u32::from(size.height).min(600));
+        self.x.configure_window(window, &aux).unwrap();
+        self.x.sync().unwrap();
+        self.wait_for_stillness();
+    }
+
+    /// Waits until nothing larger than a caret was drawn for a while.
+    fn wait_for_stillness(&self) {
+        let patience = Call::with_timeout(Duration::from_secs(60));
+        let size = self.x.get_geometry(self.root).unwrap().reply().unwrap();
+        let whole = Rect::new(0, 0, size.width.into(), size.height.into());
+        let mut last = self.capture(whole);
+        let mut since = std::time::Instant::now();
+        patience
+            .until("waiting until the application stands still", || {
+                let now = self.capture(whole);
+                if different(&last, &now) > 200 {
+                    since = std::time::Instant::now();
+                    last = now;
+                }
+                Ok((since.elapsed() > Duration::from_millis(1500)).then_some(()))
+            })
+            .unwrap();
+    }
+
+    fn check_hidden_parts(&self, toolkit: &str, window: Window) {
+        let capture = || {
+            let started = std::time::Instant::now();
+            let bitmap = self.screen.capture(&call(), Source::Window(WindowId(window.into()))).unwrap();
+            (bitmap, started.elapsed())
+        };
+        let (shown, _) = capture();
+        assert!(
+            Rect::new(0, 0, 1280, 800).intersection(&shown.shows) == Some(shown.shows),
+            "{:?}",
+            shown.shows
+        );
+
+        let covers = [
+            Rect::new(shown.shows.x + 30, shown.shows.y + 10, shown.width / 2, shown.height - 40),
+            Rect::new(shown.shows.x - 10, shown.shows.y + 60, shown.width, 50),
+        ]
+        .map(|rect| self.window(rect, 0xff00ff));
+        let focus = self.x.get_input_focus().unwrap().reply().unwrap().focus;
+        let (behind, first) = capture();
+        assert_eq!(
+            self.x.get_input_focus().unwrap().reply().unwrap().focus,
+            focus,
+            "{toolkit} lost the focus"
+        );
+        let wrong = different(&shown, &behind);
+        let (_, second) = capture();
+        eprintln!("{toolkit}: {wrong} pixels differ behind others; {first:?}, then {second:?}");
+        assert!(wrong < 400, "{toolkit}: {wrong} of {} pixels differ when covered", shown.shows.area());
+        for cover in covers {
+            self.x.destroy_window(cover).unwrap();
+        }
+        self.x.sync().unwrap();
+
+        // Half of it beyond the right edge.
+        let left = 1280 - shown.width as i32 / 2;
+        self.x.configure_window(window, &ConfigureWindowAux::new().x(left).y(120)).unwrap();
+        self.x.sync().unwrap();
+        self.wait_for_stillness();
+        let (outside, first) = capture();
+        assert!(1280 < outside.shows.right(), "{toolkit} did not move: {}", outside.shows);
+        assert_eq!(
+            self.x.get_input_focus().unwrap().reply().unwrap().focus,
+            focus,
+            "{toolkit} lost the focus"
+        );
+        let wrong = different(&shown, &outside);
+        eprintln!("{toolkit}: {wrong} pixels differ off the screen; {first:?}");
+        assert!(wrong < 400, "{toolkit}: {wrong} pixels differ when half of it is off the screen");
+    }
+}
+
+/// Pixels that differ visibly.
+fn different(one: &Bitmap, other: &Bitmap) -> usize {
+    if one.pixels.len() != other.pixels.len() {
+        return usize::MAX;
+    }
+    let pairs = one.pixels.chunks(4).zip(other.pixels.chunks(4));
+    pairs.filter(|(a, b)| a[..3].iter().zip(&b[..3]).any(|(a, b)| a.abs_diff(*b) > 8)).count()
+}
