@@ -1,23 +1,25 @@
 //! Looks at the elements of a running desktop: `elements list`, `elements tree PROCESS|all`,
 //! `elements time PROCESS`, `elements focused`, `elements watch`, `elements at X Y`.
 
-#[path = "../tests/stand_in/windows.rs"]
-mod windows;
-
 use deskhand_core::Call;
 use deskhand_core::element::{Bounds, Element, Elements, Root, TreeQuery};
 use deskhand_core::geometry::Point;
+use deskhand_core::window::Windows;
 use deskhand_linux::atspi::{Atspi, Session};
+use deskhand_linux::x11::window::XWindows;
 use std::io::Write;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let display = std::env::var("DISPLAY")?;
-    let list = windows::list(&display);
+    let shared = Arc::new(XWindows::new(&display));
+    let list = |call: &Call| shared.list(call);
     let session = Session { display: display.clone(), bus: None };
-    let atspi = Atspi::new(session, Box::new(windows::list(&display)));
+    let handed = shared.clone();
+    let atspi = Atspi::new(session, Box::new(move |call| handed.list(call)));
     let call = || Call::with_timeout(Duration::from_secs(10));
     let mut out = std::io::stdout().lock();
     let root = |name: &str| -> Result<Root, Box<dyn std::error::Error>> {

@@ -1,10 +1,11 @@
 //! Accessibility elements over AT-SPI (D-Bus).
 //!
-//! `bus` finds and calls applications, `tree` reads them, `elements` acts on them, `watch` listens, `roles`
-//! and `extents` translate. Nothing here knows how windows are found: whoever builds an [`Atspi`] hands in
+//! `bus` finds and calls applications, `tree` and `cache` read them, `elements` acts on them, `watch` listens,
+//! `roles` and `extents` translate, `surfaces` sees what is mapped. Nothing here knows how windows are found: whoever builds an [`Atspi`] hands in
 //! the window list, which is needed to put coordinates right and to say which window an element is in.
 
 pub mod bus;
+mod cache;
 mod elements;
 pub mod extents;
 pub mod roles;
