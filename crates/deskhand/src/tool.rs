@@ -210,7 +210,7 @@ impl Row {
             Some(Value::String(text)) => text,
             _ => String::new(),
         };
-        let timeout = json!({ "type": "integer", "minimum": 1 });
+        let timeout = json!({ "type": "integer" });
         match input.get_mut("properties").and_then(Value::as_object_mut) {
             Some(properties) => {
                 properties.insert("timeout_ms".into(), timeout);

@@ -74,7 +74,7 @@ pub struct ApplicationList {
 pub struct ListRunningApps {
     /// How many at the most.
     pub page_size: Option<Ranged<1, 1000>>,
-    /// Where to go on: next_page_token of the page before.
+    /// next_page_token of the page before.
     pub page_token: Option<String>,
 }
 
@@ -409,7 +409,7 @@ impl Tool for OpenApplication {
 pub struct ListApplications {
     /// How many at the most.
     pub page_size: Option<Ranged<1, 1000>>,
-    /// Where to go on: next_page_token of the page before.
+    /// next_page_token of the page before.
     pub page_token: Option<String>,
 }
 

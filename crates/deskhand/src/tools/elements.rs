@@ -356,7 +356,7 @@ pub struct FindElements {
     pub include_hidden: bool,
     /// How many at the most; 50 by default.
     pub page_size: Option<Ranged<1, 1000>>,
-    /// Where to go on: next_page_token of the page before.
+    /// next_page_token of the page before.
     pub page_token: Option<String>,
     #[schemars(skip)]
     #[doc(hidden)]
@@ -486,10 +486,10 @@ macro_rules! element_tools {
         pub struct $type {
             /// A ref (e12), an identifier or a selector.
             pub element: String,
-            /// Look for it only in this window.
+            /// Only in this window.
             #[serde(default)]
             pub window: Option<String>,
-            /// Look for it only in this application.
+            /// Only in this application.
             #[serde(default)]
             pub application: Option<String>,
         }
@@ -757,10 +757,10 @@ const CLICKS: &[&str] = &["click", "press", "activate", "jump", "dodefault", "do
 pub struct ClickUiElement {
     /// A ref (e12), an identifier or a selector.
     pub element: String,
-    /// Look for it only in this window.
+    /// Only in this window.
     #[serde(default)]
     pub window: Option<String>,
-    /// Look for it only in this application.
+    /// Only in this application.
     #[serde(default)]
     pub application: Option<String>,
     /// Other than left: by the pointer.
@@ -772,7 +772,7 @@ pub struct ClickUiElement {
     /// Keys held meanwhile: by the pointer.
     #[serde(default)]
     pub modifiers: Vec<Modifier>,
-    /// How long to look for a consequence; 100 by default.
+    /// Look this long for a consequence; 100 by default.
     #[serde(default)]
     pub settle_ms: Option<Ranged<0, 10_000>>,
 }
@@ -874,13 +874,13 @@ pub struct PerformElementAction {
     pub element: String,
     /// The action's name; get_element lists them.
     pub action: String,
-    /// Look for it only in this window.
+    /// Only in this window.
     #[serde(default)]
     pub window: Option<String>,
-    /// Look for it only in this application.
+    /// Only in this application.
     #[serde(default)]
     pub application: Option<String>,
-    /// How long to look for a consequence; 100 by default.
+    /// Look this long for a consequence; 100 by default.
     #[serde(default)]
     pub settle_ms: Option<Ranged<0, 10_000>>,
 }
@@ -917,10 +917,10 @@ pub struct SetUiElementValue {
     pub element: String,
     /// The new value.
     pub value: String,
-    /// Look for it only in this window.
+    /// Only in this window.
     #[serde(default)]
     pub window: Option<String>,
-    /// Look for it only in this application.
+    /// Only in this application.
     #[serde(default)]
     pub application: Option<String>,
 }

@@ -361,7 +361,7 @@ pub struct PressKey {
     /// Activate this application first.
     #[serde(default)]
     pub application: Option<String>,
-    /// How long to look for a consequence; 100 by default.
+    /// Look this long for a consequence; 100 by default.
     #[serde(default)]
     pub settle_ms: Option<Ranged<0, 10_000>>,
 }

@@ -71,7 +71,7 @@ pub struct Click {
     pub click_count: Option<Ranged<1, 3>>,
     /// Keys held meanwhile.
     pub modifiers: Vec<Modifier>,
-    /// How long to look for a consequence; 100 by default, 0 not at all.
+    /// Look this long for a consequence; 100 by default, 0 not at all.
     pub settle_ms: Option<Ranged<0, 10_000>>,
     /// No effect here.
     #[schemars(skip)]

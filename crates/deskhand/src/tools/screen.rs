@@ -388,7 +388,7 @@ impl Tool for Zoom {
 pub struct ListDisplays {
     /// How many at the most.
     pub page_size: Option<Ranged<1, 1000>>,
-    /// Where to go on: next_page_token of the page before.
+    /// next_page_token of the page before.
     pub page_token: Option<String>,
 }
 

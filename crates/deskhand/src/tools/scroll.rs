@@ -68,7 +68,7 @@ pub struct Drag {
     pub button: Button,
     /// Keys held meanwhile.
     pub modifiers: Vec<Modifier>,
-    /// How long to look for a consequence; 100 by default.
+    /// Look this long for a consequence; 100 by default.
     pub settle_ms: Option<Ranged<0, 10_000>>,
 }
 

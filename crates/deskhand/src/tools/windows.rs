@@ -98,7 +98,7 @@ pub struct ListWindows {
     pub application: Option<String>,
     /// How many at the most.
     pub page_size: Option<Ranged<1, 1000>>,
-    /// Where to go on: next_page_token of the page before.
+    /// next_page_token of the page before.
     pub page_token: Option<String>,
 }
 
@@ -158,7 +158,7 @@ pub fn of_application(cx: &Context, windows: &[Window], name: &str) -> Result<Ve
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetWindow {
-    /// Its id, title, a unique part of its title, or resource name.
+    /// Its id, title or a unique part of it.
     pub window: String,
 }
 
@@ -189,7 +189,7 @@ pub struct WindowActed {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FocusWindow {
-    /// Its id, title, a unique part of its title, or resource name.
+    /// Its id, title or a unique part of it.
     pub window: String,
 }
 
@@ -253,7 +253,7 @@ pub enum Arrangement {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SetWindow {
-    /// Its id, title, a unique part of its title, or resource name.
+    /// Its id, title or a unique part of it.
     pub window: String,
     /// New left edge of the frame, in global pixels (relative to `display` if given).
     #[serde(default)]
@@ -479,7 +479,7 @@ fn close(cx: &Context, window: &Window) -> Result<Data<WindowActed>> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MoveWindow {
-    /// Its id, title, a unique part of its title, or resource name.
+    /// Its id, title or a unique part of it.
     pub window: String,
     /// New left edge.
     pub x: f64,
@@ -511,7 +511,7 @@ impl Tool for MoveWindow {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResizeWindow {
-    /// Its id, title, a unique part of its title, or resource name.
+    /// Its id, title or a unique part of it.
     pub window: String,
     /// New width.
     pub width: Ranged<1, 65535>,
@@ -549,7 +549,7 @@ macro_rules! state_tools {
         #[derive(Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub struct $type {
-            /// Its id, title, a unique part of its title, or resource name.
+            /// Its id, title or a unique part of it.
             pub window: String,
         }
 
