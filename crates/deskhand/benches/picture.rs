@@ -119,7 +119,7 @@ fn alternating(bencher: Bencher, name: &str, one: &[u8], other: &[u8]) {
 /// A bitmap that was never seen before, as far as its serial tells.
 fn numbered(pixels: Vec<u8>) -> Arc<Bitmap> {
     static SERIALS: AtomicU64 = AtomicU64::new(1 << 62);
-    let Bitmap { width, height, shows, .. } = *picture();
+    let Bitmap { width, height, shows, .. } = **picture();
     Arc::new(Bitmap { width, height, pixels, shows, serial: SERIALS.fetch_add(1, Ordering::Relaxed) })
 }
 
