@@ -10,8 +10,9 @@ use x11rb::connection::Connection;
 use x11rb::protocol::randr::ConnectionExt as _;
 use x11rb::protocol::xproto::{ConnectionExt as _, GetGeometryReply, GrabMode, GrabStatus, MapState, Window};
 
-/// How many windows from the top are looked at: above a locker's own lie only stray ones of its own.
-const TOPMOST: usize = 12;
+/// How many windows are asked about in one round trip. As a rule the first of them that shows is an
+/// ordinary one, and that is the end of it; window managers keep a few small ones of their own on top.
+const AT_ONCE: usize = 12;
 
 /// Fails with `secure_desktop_active` when a locker covers the screen and has the keyboard.
 pub fn check(x: &X, root: Window) -> Result<()> {
@@ -55,25 +56,29 @@ pub fn check(x: &X, root: Window) -> Result<()> {
 /// The unmanaged windows that lie above everything else and are large, from the top.
 fn on_top(x: &X, children: &[Window]) -> Result<Vec<(Window, GetGeometryReply)>> {
     let looking = "looking for a screen locker";
-    let mut cookies = Vec::new();
-    for window in children.iter().rev().take(TOPMOST) {
-        cookies.push((
-            *window,
-            x.get_window_attributes(*window).map_err(failed(looking))?,
-            x.get_geometry(*window).map_err(failed(looking))?,
-        ));
-    }
     let mut covers = Vec::new();
-    let mut above_all = true;
-    for (window, attributes, geometry) in cookies {
-        // Windows go while one looks at them.
-        let (Ok(attributes), Ok(geometry)) = (attributes.reply(), geometry.reply()) else { continue };
-        if attributes.map_state != MapState::VIEWABLE {
-            continue;
+    let from_top: Vec<Window> = children.iter().rev().copied().collect();
+    for windows in from_top.chunks(AT_ONCE) {
+        let mut cookies = Vec::with_capacity(windows.len());
+        for window in windows {
+            cookies.push((
+                *window,
+                x.get_window_attributes(*window).map_err(failed(looking))?,
+                x.get_geometry(*window).map_err(failed(looking))?,
+            ));
         }
-        above_all &= attributes.override_redirect;
-        if above_all && geometry.width >= 320 && geometry.height >= 200 {
-            covers.push((window, geometry));
+        for (window, attributes, geometry) in cookies {
+            // Windows go while one looks at them.
+            let (Ok(attributes), Ok(geometry)) = (attributes.reply(), geometry.reply()) else { continue };
+            if attributes.map_state != MapState::VIEWABLE {
+                continue;
+            }
+            if !attributes.override_redirect {
+                return Ok(covers);
+            }
+            if geometry.width >= 320 && geometry.height >= 200 {
+                covers.push((window, geometry));
+            }
         }
     }
     Ok(covers)
