@@ -110,7 +110,7 @@ fn alternating(bencher: Bencher, name: &str, one: &[u8], other: &[u8]) {
     let next = AtomicU64::new(0);
     bencher
         .with_inputs(|| {
-            let even = next.fetch_add(1, Ordering::Relaxed) % 2 == 0;
+            let even = next.fetch_add(1, Ordering::Relaxed).is_multiple_of(2);
             numbered(if even { one } else { other }.to_vec())
         })
         .bench_values(|bitmap| encode(&bitmap, options(name)));

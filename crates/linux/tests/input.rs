@@ -908,15 +908,9 @@ fn a_session_whose_screen_saver_is_on_gets_no_input() {
     let mut bus = Bus::start();
     let session = Session::on(Buses { system: None, session: Some(bus.address.clone()), id: None });
     assert_eq!(code(&session), None);
-<<<<<<< HEAD
-    let (name, object) = ("org.gnome.ScreenSaver", "/org/gnome/ScreenSaver");
-    bus.mock("gnome_screensaver");
-    let set = |active: &str| bus.call(name, object, &format!("{name}.SetActive"), &[active]);
-=======
     let name = "org.gnome.ScreenSaver";
     bus.mock("gnome_screensaver");
     let set = |active| bus.call(name, "/org/gnome/ScreenSaver", &format!("{name}.SetActive"), &[active]);
->>>>>>> input
     wait("the mock", || set("true").then_some(()));
     wait("the screen saver to be seen", || (code(&session) == Some(Code::SecureDesktopActive)).then_some(()));
     assert!(set("false"));
