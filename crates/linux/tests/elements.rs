@@ -302,6 +302,7 @@ fn qt_without_a_cache_is_walked_and_worked() {
     assert_eq!(stage.first(window, Role::SpinButton).value.as_deref(), Some("4"));
     assert_eq!(stage.first(window, Role::Slider).value.as_deref(), Some("30"));
     assert_eq!(stage.first(window, Role::ComboBox).value.as_deref(), Some("Two"));
+    assert!(!stage.first(window, Role::SpinButton).states.has(State::ReadOnly));
     let slider = stage.first(window, Role::Slider);
     stage.atspi.set_value(&call(), &slider.id, "60").unwrap();
     stage.until_value(&slider, "60");
@@ -313,6 +314,53 @@ fn qt_without_a_cache_is_walked_and_worked() {
     assert_eq!(stage.atspi.scroll_into_view(&call(), &press.id).unwrap_err().code, Code::Unsupported);
     stage.click(&press);
     until("the button to say so", || stage.fresh(&press).name == "Pressed");
+}
+
+#[test]
+fn kcalc_adds_and_its_framed_display_is_no_window() {
+    let Some(mut stage) = stage() else { return };
+    let (_, window) = stage.start("kcalc", &[]);
+    until("the buttons", || {
+        stage.tree(window).nodes.iter().any(|node| node.element.name == "=" && node.element.bounds.is_some())
+    });
+    let tree = stage.tree(window);
+    check_shape(&tree);
+    assert_eq!(tree.nodes.iter().filter(|node| node.element.role == Role::Window).count(), 1);
+    for key in ["5", "+", "3", "="] {
+        let button = tree
+            .nodes
+            .iter()
+            .find(|node| node.element.name == key && !node.element.states.has(State::Offscreen));
+        stage.atspi.perform(&call(), &button.unwrap().element.id, "press").unwrap();
+    }
+    until("8", || {
+        stage
+            .tree(window)
+            .nodes
+            .iter()
+            .any(|node| node.element.name == "8" && node.element.role == Role::Panel)
+    });
+    let display = stage.find(window, Role::Panel, "8");
+    assert!(display.bounds.is_some());
+    assert_eq!(stage.fresh(&display).role, Role::Panel);
+}
+
+#[test]
+fn libreoffice_takes_a_paragraph() {
+    let Some(mut stage) = stage() else { return };
+    let (_, window) =
+        stage.start("libreoffice", &["--writer", "--norestore", "--nologo", "--nofirststartwizard"]);
+    until("the document", || {
+        stage.tree(window).nodes.iter().any(|node| node.element.role == Role::Paragraph)
+    });
+    let tree = stage.tree(window);
+    check_shape(&tree);
+    let paragraph = stage.first(window, Role::Paragraph);
+    stage.atspi.set_value(&call(), &paragraph.id, "Grüße 世界").unwrap();
+    stage.until_value(&paragraph, "Grüße 世界");
+    let bounds = paragraph.bounds.unwrap();
+    let there = stage.atspi.at(&call(), window, bounds.center()).unwrap();
+    assert_eq!(there.map(|element| element.id), Some(paragraph.id));
 }
 
 #[test]
@@ -389,6 +437,21 @@ fn accessibility_that_is_off_or_absent_says_what_to_do() {
     let error = lost.status(&call()).unwrap_err();
     assert_eq!(error.code, Code::Backend, "{error:?}");
     assert!(error.detail.remedy.unwrap().contains("DBUS_SESSION_BUS_ADDRESS"));
+}
+
+#[test]
+fn a_lost_bus_is_said_and_found_again() {
+    let Some(mut stage) = stage() else { return };
+    stage.start("galculator", &[]);
+    let mut watch = stage.atspi.watch(&call()).unwrap();
+    // The daemon of this desktop alone: its address is in the home of the test.
+    let address = format!("--address=unix:path={}", stage.desktop.home.join("run/at-spi").display());
+    stage.desktop.run("pkill", &["-f", "--", &address]);
+    until("the watch to end", || {
+        let next = watch.next(&call(), Instant::now() + Duration::from_millis(100));
+        next.is_err_and(|error| error.code == Code::Backend)
+    });
+    until("the bus to be back", || stage.atspi.applications(&call()).is_ok());
 }
 
 #[test]

@@ -190,6 +190,7 @@ impl App {
             Question::Child(index) => self.ask(path, ACCESSIBLE, "GetChildAtIndex", &index).await,
             Question::Extents => self.ask(path, COMPONENT, "GetExtents", &SCREEN).await,
             Question::Text(end) => self.ask(path, TEXT, "GetText", &(0i32, end)).await,
+            Question::Characters => self.property(path, TEXT, "CharacterCount").await,
             Question::Number => self.property(path, VALUE, "CurrentValue").await,
             Question::Actions => self.ask(path, ACTION, "GetActions", &()).await,
             Question::ActionName(index) => self.ask(path, ACTION, "GetName", &index).await,
@@ -268,6 +269,8 @@ pub enum Question {
     Extents,
     /// Its text up to this character.
     Text(i32),
+    /// How many characters its text has.
+    Characters,
     /// Its number.
     Number,
     /// Its actions.

@@ -245,7 +245,8 @@ pub fn states(role: Role, bits: Bits, shows: bool) -> States {
             | Role::Switch
             | Role::ToggleButton
     );
-    let field = matches!(role, Role::TextField | Role::TextArea | Role::PasswordField | Role::SpinButton);
+    // Not spin buttons: Qt's are set by their number, and do not call themselves editable.
+    let field = matches!(role, Role::TextField | Role::TextArea | Role::PasswordField);
     let on = bits.has(SpiState::Checked) || toggles && bits.has(SpiState::Pressed);
     let plain = [
         (State::Active, SpiState::Active),

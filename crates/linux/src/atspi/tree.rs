@@ -59,6 +59,7 @@ pub struct Raw {
     pub value: Option<String>,
     /// Its actions.
     pub actions: Vec<String>,
+    pub(super) characters: i32,
     pub(super) parent: Option<usize>,
     pub(super) index: i32,
     pub(super) kids: Vec<usize>,
@@ -99,6 +100,7 @@ impl Raw {
             Question::Text(_) => {
                 self.value = reply.body().deserialize::<String>().ok().map(|text| plain(&text));
             }
+            Question::Characters => self.characters = number(&reply).map_or(0, |count| count as i32),
             Question::Number => self.value = number(&reply).map(|number| number.to_string()),
             Question::Actions => {
                 let answer = reply.body();
@@ -112,6 +114,21 @@ impl Raw {
                 }
             }
             Question::Parent | Question::Children | Question::Child(_) | Question::Chosen => {}
+        }
+    }
+
+    /// What has to be asked next, now that `question` is answered.
+    fn next(&self, question: Question) -> Vec<Question> {
+        match question {
+            Question::Actions => self.unnamed_actions().collect(),
+            // LibreOffice answers with nothing when more is asked for than there is.
+            Question::Text(MOST_TEXT) if self.value.as_ref().is_some_and(String::is_empty) => {
+                vec![Question::Characters]
+            }
+            Question::Characters if 0 < self.characters => {
+                vec![Question::Text(self.characters.min(MOST_TEXT - 1))]
+            }
+            _ => Vec::new(),
         }
     }
 
@@ -159,9 +176,17 @@ impl Raw {
         }
     }
 
-    /// The finished element.
-    pub fn element(&self, app: &App, sight: Sight, scene: &Scene, asked: bool) -> Element {
-        let role = self.role();
+    /// The finished element. `asked` says that it was asked for its place, `frames` which are top-level.
+    fn element(&self, app: &App, sight: Sight, scene: &Scene, asked: bool, frames: &[Frame]) -> Element {
+        let role = match self.role() {
+            // Qt calls every framed widget what other toolkits call a window.
+            Role::Window
+                if app.toolkit == Toolkit::Qt && !frames.iter().any(|frame| frame.path == self.path) =>
+            {
+                Role::Panel
+            }
+            role => role,
+        };
         let window = sight.window.map(|w| &scene.windows[w]);
         let told = self.shows(app.toolkit) && !sight.hidden;
         let bounds = self.extents.filter(|_| !sight.hidden).map(|rect| sight.shift.apply(rect));
@@ -617,12 +642,12 @@ impl<'a> Walk<'a> {
                 }
             }
             Question::Name => nodes[node].value = reply.ok().map(|reply| text(&reply)),
-            Question::Actions => {
+            question => {
                 nodes[node].learn(question, reply);
+                let next = nodes[node].next(question);
                 let path = nodes[node].path.clone();
-                work.extend(nodes[node].unnamed_actions().map(|question| (node, path.clone(), question)));
+                work.extend(next.into_iter().map(|question| (node, path.clone(), question)));
             }
-            question => nodes[node].learn(question, reply),
         })
         .await?;
         for (node, choice) in chosen {
@@ -643,7 +668,7 @@ impl<'a> Walk<'a> {
                 (None, None) => base,
             };
             sights.push(sight);
-            let mut element = raw.element(self.app, sight, scene, asked);
+            let mut element = raw.element(self.app, sight, scene, asked, frames);
             element.children = element.children.max(raw.kids.len() as u32);
             if element.role == Role::ComboBox && element.value.as_ref().is_none_or(String::is_empty) {
                 element.value = self.selected_below(step.node);
@@ -700,15 +725,14 @@ pub async fn one(app: &App, scene: &Scene, path: &Arc<str>) -> Result<Element, F
             work.extend(path.map(|path| (1, path, Question::Name)));
         }
         Question::Name => raw.value = reply.ok().map(|reply| text(&reply)),
-        Question::Actions => {
+        question => {
             raw.learn(question, reply);
-            work.extend(raw.unnamed_actions().map(|question| (0, path.clone(), question)));
+            work.extend(raw.next(question).into_iter().map(|question| (0, path.clone(), question)));
         }
-        question => raw.learn(question, reply),
     })
     .await?;
     let sight = sight_of(app, scene, &frames, path).await?;
-    let mut element = raw.element(app, sight, scene, true);
+    let mut element = raw.element(app, sight, scene, true, &frames);
     if element.role == Role::ComboBox && element.value.as_ref().is_none_or(String::is_empty) {
         element.value = selected_option(app, path).await?;
     }
