@@ -13,9 +13,11 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Set in the environment of everything on a private desktop, so that nobody else takes it for the
-/// person's session.
-pub const PRIVATE_MARK: &str = "DESKHAND_PRIVATE_DESKTOP";
+#[cfg(target_os = "linux")]
+use deskhand_linux::PRIVATE_MARK;
+/// Set in the environment of everything on a private desktop.
+#[cfg(not(target_os = "linux"))]
+const PRIVATE_MARK: &str = "DESKHAND_PRIVATE_DESKTOP";
 
 /// What decides on the desktop.
 #[derive(Clone, Debug, Default)]
