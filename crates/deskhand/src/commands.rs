@@ -381,10 +381,7 @@ fn open(place: &PlaceArguments) -> Result<Place, Failure> {
     let session = Session::find(&options, &System::here());
     // SAFETY: this is the first thing that any command does; no thread of ours runs yet.
     unsafe { session.adopt() };
-    let desktop = match &session.missing {
-        Some(missing) => deskhand::connect::without(missing),
-        None => connect(&options),
-    };
+    let desktop = connect(&session);
     Ok(Place {
         desktop,
         session,

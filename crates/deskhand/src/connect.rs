@@ -9,12 +9,15 @@ use deskhand_core::window::NoWindows;
 use deskhand_core::{Choice, Desktop, Missing};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Set in the environment of everything on a private desktop, so that nobody else takes it for the
-/// person's session.
-pub const PRIVATE_MARK: &str = "DESKHAND_PRIVATE_DESKTOP";
+#[cfg(target_os = "linux")]
+use deskhand_linux::PRIVATE_MARK;
+/// Set in the environment of everything on a private desktop.
+#[cfg(not(target_os = "linux"))]
+const PRIVATE_MARK: &str = "DESKHAND_PRIVATE_DESKTOP";
 
 /// What decides on the desktop.
 #[derive(Clone, Debug, Default)]
@@ -38,11 +41,10 @@ pub struct Session {
     pub missing: Option<Missing>,
 }
 
-/// Connects to the desktop that the environment names; [`Session::adopt`] comes first.
-pub fn connect(options: &ConnectOptions) -> Arc<Desktop> {
-    let session = Session::find(options, &System::here());
-    if let Some(missing) = session.missing {
-        return without(&missing);
+/// Connects to the desktop of a session, whose environment this process has adopted.
+pub fn connect(session: &Session) -> Arc<Desktop> {
+    if let Some(missing) = &session.missing {
+        return without(missing);
     }
     #[cfg(target_os = "linux")]
     return deskhand_linux::connect(&deskhand_linux::Place::from_environment());
@@ -98,6 +100,11 @@ impl System {
         }
     }
 
+    /// Where systemd puts the session bus of the user.
+    fn user_bus(&self) -> PathBuf {
+        self.run.join(self.user.to_string()).join("bus")
+    }
+
     fn variable(&self, name: &str) -> Option<&str> {
         self.environment.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
@@ -116,6 +123,8 @@ impl Session {
                 session.set("DISPLAY", display, "as asked by --display");
             }
             let moved = asked.is_some_and(|asked| own.is_none_or(|own| number(own) != number(asked)));
+            // Looking through all processes takes milliseconds: not where nothing is to be found out.
+            let has_bus = has_bus || system.user_bus().exists();
             if options.find_session && (moved || !has_bus) {
                 let programs = programs(system);
                 let there = programs.iter().find(|program| Some(program.display) == number(display));
@@ -169,8 +178,7 @@ impl Session {
         if system.variable(BUS).is_some() || self.variables.iter().any(|(name, _)| *name == BUS) {
             return;
         }
-        let folder = system.run.join(system.user.to_string());
-        let socket = folder.join("bus");
+        let socket = system.user_bus();
         if socket.exists() {
             self.set(BUS, &format!("unix:path={}", socket.display()), "the user's own session bus");
         } else if self.missing.is_none() {
@@ -263,7 +271,9 @@ fn program(folder: &Path, user: u32) -> Option<Program> {
     }
     #[cfg(not(unix))]
     let _ = user;
-    let environment = std::fs::read(folder.join("environ")).ok()?;
+    // The files of /proc have no size, so that reading them takes a buffer that is large enough at once.
+    let mut environment = Vec::with_capacity(16 * 1024);
+    std::fs::File::open(folder.join("environ")).ok()?.read_to_end(&mut environment).ok()?;
     let environment: BTreeMap<&str, &str> = environment
         .split(|byte| *byte == 0)
         .filter_map(|entry| std::str::from_utf8(entry).ok()?.split_once('='))
