@@ -83,7 +83,7 @@ struct KeptBitmap {
 
 /// Bitmaps that are kept: a handful of sources are looked at in turn, more are not worth the memory.
 const MOST_KEPT: usize = 4;
-const MOST_KEPT_BYTES: usize = 40 << 20;
+const MOST_KEPT_BYTES: usize = 24 << 20;
 
 /// Numbers for bitmaps and for places in the stream of changes. They outlive connections, so that an old
 /// number never means something new.
@@ -279,10 +279,9 @@ impl Kept {
     /// Sets a bitmap aside whose buffer can be used again once nobody else holds it. Fresh pages for a
     /// large buffer cost more than the copy itself.
     fn retire(&mut self, bitmap: Arc<Bitmap>) {
-        self.retired.push(bitmap);
-        if self.retired.len() > 2 {
-            self.retired.remove(0);
-        }
+        self.retired.insert(0, bitmap);
+        let large = self.retired.iter().map(|bitmap| bitmap.pixels.len()).sum::<usize>() > MOST_KEPT_BYTES;
+        self.retired.truncate(if large { 1 } else { 2 });
     }
 
     /// An empty buffer with room for `bytes`.
