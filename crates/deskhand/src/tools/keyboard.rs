@@ -381,6 +381,7 @@ impl Tool for PressKey {
 
     fn call(self, cx: &Context) -> Result<Data<Acted>> {
         let (held, key) = parse_combination(&self.key)?;
+        let key = if held.is_empty() && self.modifiers.is_empty() { key } else { plain(key) };
         let aim = aim(cx, self.element.as_deref(), self.window.as_deref(), self.application.as_deref())?;
         let settle = self.settle_ms.map_or(cx.server.config.settle, Ranged::milliseconds);
         let delay = self.delay_ms.map_or(Duration::ZERO, Ranged::milliseconds);
@@ -405,6 +406,16 @@ impl Tool for PressKey {
             window_title: aim.window.map(|window| window.title),
             ..acted
         }))
+    }
+}
+
+/// The key of a shortcut: people write Ctrl+S and mean the S key, not Shift as well.
+fn plain(key: Key) -> Key {
+    match key {
+        Key::Char(c) => {
+            Key::Char(c.to_lowercase().next().filter(|_| c.to_lowercase().count() == 1).unwrap_or(c))
+        }
+        Key::Named(_) => key,
     }
 }
 
