@@ -237,6 +237,10 @@ fn the_next_start_clears_what_a_killed_owner_and_keeper_left() {
     .unwrap();
     assert!(crowd.folder.exists());
     assert!(inside(&[], "true").status.success());
+    // Another test's start may have been clearing up just then, and been killed by that test.
+    if crowd.folder.exists() {
+        assert!(inside(&[], "true").status.success());
+    }
     crowd.assert_gone();
 }
 

@@ -49,9 +49,15 @@ struct Desk {
 
 impl Desk {
     fn start() -> Desk {
+        Desk::start_on(&[])
+    }
+
+    /// On a display of its own choice, or on the one that `number` names.
+    fn start_on(number: &[&str]) -> Desk {
         let (reader, writer) = std::io::pipe().unwrap();
         // The number is written to a descriptor that the server inherits: its standard output here.
         let server = Command::new("Xvfb")
+            .args(number)
             .args(["-displayfd", "1", "-screen", "0", "1280x800x24", "-nolisten", "tcp", "-noreset"])
             .stdout(writer)
             .stderr(Stdio::null())
@@ -754,7 +760,9 @@ fn two_processes_take_turns_and_the_second_is_told_who_holds_it_up() {
 
 #[test]
 fn a_server_that_goes_is_told_and_the_next_one_is_used() {
-    let mut desk = Desk::start();
+    // Far from where servers look for a free number: nobody may take this one while it is free.
+    let number = format!(":{}", 600 + std::process::id() % 150);
+    let mut desk = Desk::start_on(&[&number]);
     let input = desk.input();
     input.move_to(&call(), Point::new(5, 5)).unwrap();
     desk._processes.clear();

@@ -43,7 +43,13 @@ struct Stage {
 
 /// Starts an X server; nothing where there is none to start and none is required.
 fn stage(size: &str) -> Option<Stage> {
+    stage_on(&[], size)
+}
+
+/// On a display of its own choice, or on the one that `number` names.
+fn stage_on(number: &[&str], size: &str) -> Option<Stage> {
     let server = Command::new("Xvfb")
+        .args(number)
         .args(["-displayfd", "1", "-screen", "0", size, "-nolisten", "tcp", "-noreset"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -285,7 +291,9 @@ fn the_pointer_has_a_picture_where_it_is() {
 
 #[test]
 fn a_screen_that_comes_back_is_captured_again() {
-    let Some(mut stage) = stage("320x200x24") else { return };
+    // Far from where servers look for a free number: nobody may take this one while it is free.
+    let number = format!(":{}", 750 + std::process::id() % 150);
+    let Some(mut stage) = stage_on(&[&number], "320x200x24") else { return };
     let whole = Rect::new(0, 0, 320, 200);
     let before = stage.capture(whole);
     let mark = stage.screen.mark(&call()).unwrap();
