@@ -16,7 +16,7 @@ pub static TOOLS: &[Row] = &[Row::of::<RunSteps>()];
 const LONGEST_RESULT: usize = 4000;
 
 /// Make several calls in one, in their order; stops at the first error. An argument can be a reference to
-/// an earlier result: {"$from": "prev.elements[0].ref"}, or "steps[0].window.id".
+/// an earlier result: `{"$from": "prev.elements[0].ref"}`, or `"steps[0].window.id"`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunSteps {

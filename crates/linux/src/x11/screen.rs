@@ -4,7 +4,7 @@
 //! local socket), else in the reply of GetImage: what the server declares decides, once for each
 //! connection. The Damage extension tells what was drawn to since the last look, so that a rectangle in
 //! which nothing happened costs one round trip and no pixels. A window that others cover is captured from
-//! a pixmap of its own (Composite); see [`window`].
+//! a pixmap of its own (Composite); see `window`.
 //!
 //! Only little-endian pixels of 32 bits in the order blue, green, red are understood, which is what every
 //! X server in use shows at depth 24 and 32; anything else is `unsupported`. The fourth byte is left as it
