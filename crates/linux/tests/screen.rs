@@ -440,7 +440,11 @@ fn a_frozen_application_is_named_and_holds_up_nobody_else() {
         assert!(error.message.contains(&window.to_string()), "{error:?}");
     });
     assert!(Command::new("kill").args(["-CONT", &process]).status().unwrap().success());
-    let woken = stage.screen.capture(&call(), Source::Window(WindowId(window.into()))).unwrap();
+    let woken = call()
+        .until("the application to react again", || {
+            Ok(stage.screen.capture(&call(), Source::Window(WindowId(window.into()))).ok())
+        })
+        .unwrap();
     assert_eq!(woken.pixels.chunks(4).filter(|pixel| pixel[..3] == [0xff, 0, 0xff]).count(), 0);
     stage.x.destroy_window(cover).unwrap();
 }
