@@ -451,7 +451,10 @@ fn a_lost_bus_is_said_and_found_again() {
         let next = watch.next(&call(), Instant::now() + Duration::from_millis(100));
         next.is_err_and(|error| error.code == Code::Backend)
     });
-    until("the bus to be back", || stage.atspi.applications(&call()).is_ok());
+    // A new launcher has accessibility on only if the settings outlived it.
+    until("the bus to be back", || {
+        stage.atspi.enable(&call()).is_ok() && stage.atspi.applications(&call()).is_ok()
+    });
 }
 
 #[test]
