@@ -312,6 +312,12 @@ fn page(row: &'static Row) -> String {
 pub fn doctor(arguments: &DoctorArguments) -> Result<ExitCode, Failure> {
     log::silence();
     let place = open(&arguments.place)?;
+    if arguments.fix {
+        deskhand::connect::fix().map_err(Failure::Refused)?;
+        terminal::complain(
+            "Accessibility is on. Applications that run already may have to be started again.",
+        );
+    }
     let findings = doctor::examine(&place.desktop);
     let text = match arguments.output {
         OutputForm::Json => format!("{:#}", json!({ "session": place.session.notes, "findings": findings })),

@@ -6,12 +6,13 @@ use deskhand_core::element::NoElements;
 use deskhand_core::input::NoInput;
 use deskhand_core::screen::NoScreen;
 use deskhand_core::window::NoWindows;
-use deskhand_core::{Choice, Desktop, Missing};
+use deskhand_core::{Call, Choice, Desktop, Missing, Result};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 #[cfg(target_os = "linux")]
 use deskhand_linux::PRIVATE_MARK;
@@ -53,6 +54,17 @@ pub fn connect(session: &Session) -> Arc<Desktop> {
         reason: "No provider for this system is built in yet.".into(),
         remedy: "Use Deskhand on Linux with X11.".into(),
     })
+}
+
+/// Mends what can be mended of the session that the environment names: switches accessibility on.
+pub fn fix() -> Result<()> {
+    #[cfg(target_os = "linux")]
+    return deskhand_linux::enable_accessibility(
+        &Call::with_timeout(Duration::from_secs(10)),
+        &deskhand_linux::Place::from_environment(),
+    );
+    #[cfg(not(target_os = "linux"))]
+    Ok(())
 }
 
 /// A desktop that has nothing, and whose every call says why.

@@ -141,6 +141,9 @@ struct ToolsArguments {
 struct DoctorArguments {
     #[command(flatten)]
     place: PlaceArguments,
+    /// Mend what can be mended: switches accessibility on in the session.
+    #[arg(long)]
+    fix: bool,
     /// How the findings are printed.
     #[arg(long, short, value_enum, default_value_t)]
     output: OutputForm,

@@ -8,7 +8,9 @@ use std::process::Command;
 fn a_client_works_real_applications() {
     let possible = ["Xvfb", "openbox", "galculator", "mousepad"].iter().all(|name| installed(name));
     if !possible && std::env::var_os("REQUIRE_DESKTOP").is_none() {
-        eprintln!("SKIPPED: Xvfb, openbox, galculator and mousepad are needed; REQUIRE_DESKTOP=x11 makes this fail.");
+        eprintln!(
+            "SKIPPED: Xvfb, openbox, galculator and mousepad are needed; REQUIRE_DESKTOP=x11 makes this fail."
+        );
         return;
     }
     let picture = std::env::temp_dir().join(format!("deskhand-main-job-{}.png", std::process::id()));

@@ -11,6 +11,7 @@ use deskhand_core::element::{Elements, NoElements};
 use deskhand_core::input::{Input, NoInput};
 use deskhand_core::screen::{NoScreen, Screen};
 use deskhand_core::window::{NoWindows, Windows};
+use deskhand_core::{Call, Result};
 use std::sync::Arc;
 
 /// Which desktop to connect to. What is `None` is not there.
@@ -92,6 +93,14 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
     ));
     let apps: Box<dyn Apps> = Box::new(app::LinuxApps::new(place.environment.clone(), list(&windows)));
     Desktop::new(screen, input, elements, Box::new(windows), apps, choices)
+}
+
+/// Switches accessibility on in the session: what `deskhand doctor --fix` does. Applications that run
+/// already may have to be started again before they have a tree.
+pub fn enable_accessibility(call: &Call, place: &Place) -> Result<()> {
+    let display = place.display.clone().ok_or_else(|| no_display(place).error())?;
+    let session = atspi::Session { display, bus: place.buses.session.clone() };
+    atspi::Atspi::new(session, Box::new(|_| Ok(Vec::new()))).enable(call)
 }
 
 fn no_display(place: &Place) -> Missing {
