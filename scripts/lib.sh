@@ -1,4 +1,4 @@
-# Shared by ./check and ./demo. Source it; it runs nothing by itself.
+# Shared by ./check, ./demo and ./bench. Source it; it runs nothing by itself.
 # shellcheck shell=bash
 
 # ---- what has to be installed, by Debian package -------------------------------------------------------
@@ -24,6 +24,12 @@ packages_tests=(
   gir1.2-gtk-3.0 gir1.2-gtk-4.0 i3-wm libglib2.0-bin python3-dbusmock python3-gi python3-gi-cairo
   python3-pyqt5 wmctrl x11-utils x11-xkb-utils x11-xserver-utils xclip xdotool xfwm4 xserver-xorg-core
   xserver-xorg-video-dummy
+)
+
+# What ./bench measures with and against: the system's Python has the bindings of accessibility.
+packages_bench=(
+  chromium gir1.2-gtk-3.0 gtk-3-examples imagemagick python3-gi python3-gi-cairo python3-pyatspi python3-pyqt5
+  python3-tk python3-venv python3-xlib wmctrl x11-utils xdotool
 )
 
 # ---- saying what happens -------------------------------------------------------------------------------
@@ -149,4 +155,22 @@ need_cargo_tool() {
       cargo install --locked --root "$tools_venv" "cargo-$name@$version"
   fi
   cargo "$name" --version | head -n 1
+}
+
+# ---- peers ---------------------------------------------------------------------------------------------
+
+# A peer of ./bench in an environment of its own. One that does not install is left out of the table.
+need_peer() {
+  local name=$1 version=$2 folder=target/peers/$1
+  if [[ -e $folder/installed-$version ]]; then
+    echo "$name $version is installed"
+    return
+  fi
+  echo "installing $name $version"
+  /usr/bin/python3 -m venv --clear --system-site-packages "$folder"
+  if "$folder/bin/pip" install --quiet --disable-pip-version-check --prefer-binary "$name==$version"; then
+    touch "$folder/installed-$version"
+  else
+    echo "$name does not install here: it is not measured"
+  fi
 }

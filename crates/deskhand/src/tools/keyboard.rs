@@ -306,6 +306,9 @@ fn read_back(
             Acted::confirmed(format!("it holds {} → {} characters", before.characters, now.characters))
         }
         (Some(()), _) => Acted::confirmed(format!("reads back exactly, {count} characters at the caret")),
+        (None, Some(now)) if password && now.characters == before.characters => Acted::unverified(
+            "Its application does not say how long the password is, and nobody may read it.",
+        ),
         (None, Some(now)) if now.text == before.text && now.characters == before.characters => {
             Acted::no_change("The field holds what it held before: its application did not take the text.")
         }

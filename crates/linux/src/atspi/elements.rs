@@ -637,7 +637,10 @@ async fn content(
     limit: u32,
 ) -> std::result::Result<TextContent, Fault> {
     if raw.role() == Role::PasswordField {
-        return Ok(TextContent { text: String::new(), characters: 0, caret: None, selection: None });
+        // How long it is tells whether what was typed arrived; what it is nobody is told.
+        let count = app.property(path, TEXT, "CharacterCount").await.ok().and_then(|reply| number(&reply));
+        let characters = count.filter(|count| 0.0 <= *count).map_or(0, |count| count as u32);
+        return Ok(TextContent { text: String::new(), characters, caret: None, selection: None });
     }
     let (count, caret, selections) = futures_util::future::join3(
         app.property(path, TEXT, "CharacterCount"),

@@ -147,6 +147,7 @@ impl Live {
             let mut raw = tree::Raw::at(path.clone());
             raw.learn(bus::Question::State, app.put(&path, bus::Question::State).await);
             raw.learn(bus::Question::Role, app.put(&path, bus::Question::Role).await);
+            raw.learn(bus::Question::Name, app.put(&path, bus::Question::Name).await);
             if raw.is_gone() { Err(stale(id, "it is gone")) } else { Ok(raw.role()) }
         })
     }

@@ -143,9 +143,13 @@ impl Raw {
         self.gone
     }
 
-    /// Its role in our words.
+    /// Its role in our words. GTK 4 calls a password field a text field and gives its text to anybody: there
+    /// the name has to tell, and a field too many that is kept secret does less harm than one too few.
     pub fn role(&self) -> Role {
-        roles::role(self.role, self.bits)
+        match roles::role(self.role, self.bits) {
+            Role::TextField if roles::sounds_secret(&self.name) => Role::PasswordField,
+            role => role,
+        }
     }
 
     /// Whether its application says that it shows.
