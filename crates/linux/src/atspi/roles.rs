@@ -125,8 +125,22 @@ pub fn role(number: u32, bits: Bits) -> Role {
 /// Whether a field of this name holds a password, in the languages whose word for it is known here.
 pub fn sounds_secret(name: &str) -> bool {
     const WORDS: &[&str] = &[
-        "password", "passphrase", "passcode", "passwort", "kennwort", "mot de passe", "contraseña", "senha",
-        "wachtwoord", "lösenord", "hasło", "пароль", "密码", "密碼", "パスワード", "비밀번호",
+        "password",
+        "passphrase",
+        "passcode",
+        "passwort",
+        "kennwort",
+        "mot de passe",
+        "contraseña",
+        "senha",
+        "wachtwoord",
+        "lösenord",
+        "hasło",
+        "пароль",
+        "密码",
+        "密碼",
+        "パスワード",
+        "비밀번호",
     ];
     let name = name.to_lowercase();
     WORDS.iter().any(|word| name.contains(word))
