@@ -129,7 +129,7 @@ pub fn check(schema: &Value, arguments: &Value) -> Result<()> {
     }
     let code = if faults.missing_only { Code::MissingRequiredParameter } else { Code::InvalidArgument };
     let text = faults.all.join("; ");
-    let mut error = Error::new(code, format!("{}{}.", text[..1].to_uppercase(), &text[1..]));
+    let mut error = Error::new(code, format!("The arguments do not fit: {text}."));
     if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
         let required: Vec<&str> =
             schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();

@@ -53,7 +53,7 @@ fn a_wrong_command_line_is_two() {
     for (arguments, said) in [
         (&["call", "clik"][..], "no tool called \"clik\""),
         (&["call", "click", "x"], "\"x\" is no parameter"),
-        (&["call", "click", "x=left"], "X has to be a number"),
+        (&["call", "click", "x=left"], "x has to be a number"),
         (&["call", "click", "click_count=7"], "integer from 1 to 3"),
         (&["call", "click", "--json", "[1]"], "no JSON object"),
         (&["call", "click", "--json", "{"], "not JSON"),
