@@ -800,7 +800,12 @@ fn lockers_without_a_bus_are_seen_and_menus_are_not_taken_for_them() {
     let right = window(640, 640, WindowClass::INPUT_OUTPUT);
     let grab = || {
         let mode = x11rb::protocol::xproto::GrabMode::ASYNC;
-        x.grab_keyboard(false, root, x11rb::CURRENT_TIME, mode, mode).unwrap().reply().unwrap();
+        // The look for a locker tries a grab itself, and may not have let go of it yet.
+        wait("the keyboard", || {
+            let grab =
+                x.grab_keyboard(false, root, x11rb::CURRENT_TIME, mode, mode).unwrap().reply().unwrap();
+            (grab.status == x11rb::protocol::xproto::GrabStatus::SUCCESS).then_some(())
+        });
     };
     let refused = || input.lock(&call()).map(drop).err().map(|error| error.code);
     grab();
