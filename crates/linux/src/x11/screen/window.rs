@@ -362,6 +362,8 @@ impl Redirected {
             && message.data.as_data32()[1..3] == [number, client]
         {
             self.ping = Ping::Answered;
+            // An application that hung has painted nothing yet: its time for that begins now.
+            self.began = Instant::now();
         }
     }
 
