@@ -32,11 +32,8 @@ const EVERYWHERE: &[(&str, &str)] = &[
 /// Times that other tool sets give in seconds.
 const SECONDS: &[(&str, &str)] = &[("timeout", "timeout_ms"), ("duration", "duration_ms")];
 
-/// Parameters that are names, whose names may be numbers.
-const NUMBERED: &[&str] = &["window", "application", "display", "element", "from_element", "to_element"];
-
-/// Rewrites other names of parameters to ours, in snake_case, and drops nulls. Naming one parameter
-/// twice is an error.
+/// Rewrites other names of parameters to ours, in snake_case, drops nulls, and takes values that mean the
+/// same for each other. Naming one parameter twice is an error.
 pub fn rewrite(row: &Row, arguments: Value) -> Result<Value> {
     let given = match arguments {
         Value::Null => Map::new(),
@@ -54,12 +51,8 @@ pub fn rewrite(row: &Row, arguments: Value) -> Result<Value> {
         if value.is_null() {
             continue;
         }
-        let (name, mut value) = ours(row, known, name, value);
-        if NUMBERED.contains(&name.as_str())
-            && let Some(number) = value.as_i64()
-        {
-            value = json!(number.to_string());
-        }
+        let (name, value) = ours(row, known, name, value);
+        let value = alike(known.get(&name), value);
         if taken.contains_key(&name) {
             return Err(Error::argument(format!("The parameter {name} is given twice, under two names."))
                 .remedy(format!("Pass {name} once.")));
@@ -67,6 +60,26 @@ pub fn rewrite(row: &Row, arguments: Value) -> Result<Value> {
         taken.insert(name, value);
     }
     Ok(Value::Object(taken))
+}
+
+/// A value in the form that the schema asks for, where nothing but the form differs: 2.0 for 2, and a
+/// number or a boolean for its text (the window 7, the value 120, the value true).
+fn alike(schema: Option<&Value>, value: Value) -> Value {
+    let Some(schema) = schema else { return value };
+    let kind = schema.get("type").and_then(Value::as_str).unwrap_or_default();
+    match (kind, &value) {
+        ("integer", Value::Number(number)) => match number.as_f64() {
+            // Beyond 2^53 a number is no exact integer, and out of every bound.
+            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 9e15 => {
+                json!(float as i64)
+            }
+            _ => value,
+        },
+        ("string", Value::Number(_) | Value::Bool(_)) if schema.get("enum").is_none() => {
+            json!(value.to_string())
+        }
+        _ => value,
+    }
 }
 
 fn ours(row: &Row, known: &Map<String, Value>, name: String, value: Value) -> (String, Value) {
@@ -120,16 +133,15 @@ fn snake_case(name: &str) -> String {
 }
 
 /// Checks arguments against a schema of the plain form that [`crate::tool::schema_of`] makes, and names
-/// every fault.
-pub fn check(schema: &Value, arguments: &Value) -> Result<()> {
-    let mut faults = Faults::default();
+/// every fault. What stands in `secret` parameters is not repeated.
+pub fn check(schema: &Value, arguments: &Value, secret: &[&str]) -> Result<()> {
+    let mut faults = Faults { all: Vec::new(), missing_only: true, secret };
     faults.visit("", schema, arguments);
     if faults.all.is_empty() {
         return Ok(());
     }
     let code = if faults.missing_only { Code::MissingRequiredParameter } else { Code::InvalidArgument };
-    let text = faults.all.join("; ");
-    let mut error = Error::new(code, format!("The arguments do not fit: {text}."));
+    let mut error = Error::new(code, format!("The arguments do not fit: {}.", faults.all.join("; ")));
     if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
         let required: Vec<&str> =
             schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
@@ -148,18 +160,21 @@ pub fn check(schema: &Value, arguments: &Value) -> Result<()> {
     Err(error)
 }
 
-struct Faults {
+struct Faults<'a> {
     all: Vec<String>,
     missing_only: bool,
+    secret: &'a [&'a str],
 }
 
-impl Default for Faults {
-    fn default() -> Faults {
-        Faults { all: Vec::new(), missing_only: true }
+impl Faults<'_> {
+    /// A wrong value for a message, unless it may be a secret.
+    fn show(&self, path: &str, value: &Value) -> String {
+        if self.secret.contains(&path.split(['.', '[']).next().unwrap_or(path)) {
+            return kind(value).to_owned();
+        }
+        show(value)
     }
-}
 
-impl Faults {
     fn wrong(&mut self, fault: String) {
         self.missing_only = false;
         self.all.push(fault);
@@ -168,12 +183,12 @@ impl Faults {
     fn visit(&mut self, path: &str, schema: &Value, value: &Value) {
         if let Some(options) = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array) {
             let fits = options.iter().any(|option| {
-                let mut trial = Faults::default();
+                let mut trial = Faults { all: Vec::new(), missing_only: true, secret: self.secret };
                 trial.visit(path, option, value);
                 trial.all.is_empty()
             });
             if !fits {
-                self.wrong(format!("{path} has to be {}, not {}", form(schema), show(value)));
+                self.wrong(format!("{path} has to be {}, not {}", form(schema), self.show(path, value)));
             }
             return;
         }
@@ -188,13 +203,13 @@ impl Faults {
         };
         if !fits {
             let place = if path.is_empty() { "the arguments" } else { path };
-            return self.wrong(format!("{place} has to be {}, not {}", form(schema), show(value)));
+            return self.wrong(format!("{place} has to be {}, not {}", form(schema), self.show(path, value)));
         }
         if let Some(values) = schema.get("enum").and_then(Value::as_array)
             && !values.contains(value)
             && !self.is_other_name(values, value)
         {
-            return self.wrong(format!("{path} has to be {}, not {}", form(schema), show(value)));
+            return self.wrong(format!("{path} has to be {}, not {}", form(schema), self.show(path, value)));
         }
         self.bounds(path, schema, value);
         match value {
@@ -221,7 +236,7 @@ impl Faults {
         let low = schema.get("minimum").and_then(Value::as_f64);
         let high = schema.get("maximum").and_then(Value::as_f64);
         if low.is_some_and(|low| number < low) || high.is_some_and(|high| high < number) {
-            self.wrong(format!("{path} has to be {}, not {}", form(schema), show(value)));
+            self.wrong(format!("{path} has to be {}, not {}", form(schema), self.show(path, value)));
         }
     }
 

@@ -1,5 +1,6 @@
 //! The one path that every request takes: name and JSON in, a reply and one log line out.
 
+use crate::arguments;
 use crate::images::Images;
 use crate::log;
 use crate::policy::Policy;
@@ -88,6 +89,7 @@ impl Drop for Client {
 pub struct Prepared {
     row: &'static Row,
     bound: Result<Bound>,
+    /// As the log shows them.
     arguments: Value,
     call: Call,
     client: Arc<Client>,
@@ -154,12 +156,11 @@ impl Server {
         let (row, arguments) = tools::find(name, arguments)?;
         let number = self.next_call.fetch_add(1, Ordering::Relaxed);
         let correlation = correlation.unwrap_or_else(|| format!("c{}-{number}", client.id));
-        let timeout_ms = arguments.get("timeout_ms").and_then(Value::as_u64);
-        let bound = row.bind(arguments.clone());
+        let (bound, arguments) = bind(row, arguments);
         let (effect, patience) =
             bound.as_ref().map_or((Effect::Read, Duration::ZERO), |bound| (bound.effect, bound.patience));
-        let timeout = match timeout_ms {
-            Some(ms) => Duration::from_millis(ms),
+        let timeout = match bound.as_ref().ok().and_then(|bound| bound.timeout) {
+            Some(timeout) => timeout,
             None if effect == Effect::Input => self.config.input_timeout + patience,
             None => self.config.timeout + patience,
         };
@@ -250,7 +251,7 @@ impl Server {
                 "client": cx.client.id,
                 "tool": row.name,
                 "effect": effect,
-                "arguments": log::redact(arguments, row.secret),
+                "arguments": arguments,
                 "outcome": if error.is_none() { "ok" } else { "error" },
                 "evidence": evidence,
                 "code": error.map(|error| error.code),
@@ -280,11 +281,11 @@ impl Context<'_> {
     pub fn call_by_name(&self, name: &str, arguments: Value, place: usize) -> Result<Reply> {
         let started = Instant::now();
         let (row, arguments) = tools::find(name, arguments).ok_or_else(|| unknown_tool(name))?;
-        let bound = row.bind(arguments.clone())?;
-        let effect = bound.effect;
+        let (bound, arguments) = bind(row, arguments);
+        let effect = bound.as_ref().map_or(row.effect, |bound| bound.effect);
         let mut call = self.call.clone();
-        if let Some(ms) = arguments.get("timeout_ms").and_then(Value::as_u64) {
-            call = call.within(Duration::from_millis(ms));
+        if let Some(timeout) = bound.as_ref().ok().and_then(|bound| bound.timeout) {
+            call = call.within(timeout);
         }
         let cx = Context {
             server: self.server,
@@ -293,7 +294,7 @@ impl Context<'_> {
             client: self.client,
             correlation: format!("{}.{place}", self.correlation),
         };
-        let result = cx.enter(row, bound);
+        let result = bound.and_then(|bound| cx.enter(row, bound));
         self.server.log(&cx, row, effect, &arguments, started, &result);
         result
     }
@@ -312,6 +313,24 @@ impl Context<'_> {
             Ticket::step_aside(ticket);
         }
         wait()
+    }
+}
+
+/// Binds arguments, and says how the log shows them: under our names, so that secrets are known by theirs.
+fn bind(row: &Row, arguments: Value) -> (Result<Bound>, Value) {
+    match arguments::rewrite(row, arguments) {
+        Ok(arguments) => {
+            let mut secret = row.secret.to_vec();
+            let known = &row.input_schema()["properties"];
+            let names = arguments.as_object().into_iter().flat_map(|object| object.keys());
+            // What a tool with secrets does not know may be a secret under a misspelled name.
+            secret.extend(
+                names.map(String::as_str).filter(|name| !row.secret.is_empty() && known.get(name).is_none()),
+            );
+            let shown = log::redact(&arguments, &secret);
+            (row.bind_rewritten(arguments), shown)
+        }
+        Err(error) => (Err(error), Value::Null),
     }
 }
 

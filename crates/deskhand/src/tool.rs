@@ -150,6 +150,8 @@ pub struct Bound {
     pub effect: Effect,
     /// Time that the caller asked for.
     pub patience: Duration,
+    /// The time limit that the caller set.
+    pub timeout: Option<Duration>,
     /// Does it.
     pub run: Box<dyn FnOnce(&Context) -> Result<Reply> + Send>,
 }
@@ -188,8 +190,12 @@ impl Row {
     /// Takes arguments in three steps: other names rewritten, the schema checked with all faults at once,
     /// then the types.
     pub fn bind(&self, arguments: Value) -> Result<Bound> {
-        let arguments = arguments::rewrite(self, arguments)?;
-        arguments::check(self.input_schema(), &arguments)?;
+        self.bind_rewritten(arguments::rewrite(self, arguments)?)
+    }
+
+    /// The last two steps, of arguments that [`arguments::rewrite`] made.
+    pub fn bind_rewritten(&self, arguments: Value) -> Result<Bound> {
+        arguments::check(self.input_schema(), &arguments, self.secret)?;
         (self.bind)(arguments)
     }
 
@@ -222,8 +228,9 @@ impl Row {
 }
 
 fn bind<T: Tool>(mut arguments: Value) -> Result<Bound> {
-    if let Some(object) = arguments.as_object_mut() {
-        object.remove("timeout_ms");
+    let timeout = arguments.as_object_mut().and_then(|object| object.remove("timeout_ms"));
+    if let Some(wrong) = timeout.as_ref().filter(|timeout| timeout.as_u64().is_none_or(|ms| ms == 0)) {
+        return Err(Error::argument(format!("timeout_ms has to be at least 1, not {wrong}.")));
     }
     let tool: T = serde_path_to_error::deserialize(arguments).map_err(|error| {
         let path = error.path().to_string();
@@ -233,6 +240,7 @@ fn bind<T: Tool>(mut arguments: Value) -> Result<Bound> {
     Ok(Bound {
         effect: tool.effect(),
         patience: tool.patience(),
+        timeout: timeout.as_ref().and_then(Value::as_u64).map(Duration::from_millis),
         run: Box::new(move |cx| Ok(tool.call(cx)?.reply())),
     })
 }

@@ -145,6 +145,7 @@ impl Tool for LaunchApp {
         Code::AmbiguousTarget,
         Code::PathNotFound,
         Code::PermissionDenied,
+        Code::SecureDesktopActive,
         Code::Busy,
     ];
     const ALIASES: &'static [(&'static str, &'static str)] = &[
@@ -258,7 +259,8 @@ pub struct ActivateApp {
 impl Tool for ActivateApp {
     const NAME: &'static str = "activate_app";
     const EFFECT: Effect = Effect::Change;
-    const ERRORS: &'static [Code] = &[Code::ApplicationNotFound, Code::WindowNotFound, Code::Busy];
+    const ERRORS: &'static [Code] =
+        &[Code::ApplicationNotFound, Code::WindowNotFound, Code::SecureDesktopActive, Code::Busy];
     const GROUP: Group = Group::Applications;
     type Output = Data<windows::WindowActed>;
 
@@ -283,8 +285,13 @@ pub struct QuitApp {
 impl Tool for QuitApp {
     const NAME: &'static str = "quit_app";
     const EFFECT: Effect = Effect::Change;
-    const ERRORS: &'static [Code] =
-        &[Code::ApplicationNotFound, Code::AmbiguousTarget, Code::PermissionDenied, Code::Busy];
+    const ERRORS: &'static [Code] = &[
+        Code::ApplicationNotFound,
+        Code::AmbiguousTarget,
+        Code::PermissionDenied,
+        Code::SecureDesktopActive,
+        Code::Busy,
+    ];
     const GROUP: Group = Group::Applications;
     type Output = Data<Acted>;
 
@@ -368,7 +375,13 @@ pub struct OpenApplication {
 impl Tool for OpenApplication {
     const NAME: &'static str = "open_application";
     const EFFECT: Effect = Effect::Change;
-    const ERRORS: &'static [Code] = LaunchApp::ERRORS;
+    const ERRORS: &'static [Code] = &[
+        Code::ApplicationNotFound,
+        Code::AmbiguousTarget,
+        Code::PermissionDenied,
+        Code::SecureDesktopActive,
+        Code::Busy,
+    ];
     const GROUP: Group = Group::Applications;
     type Output = Data<LaunchedInfo>;
 
@@ -463,7 +476,7 @@ pub struct DeleteApplication {
 impl Tool for DeleteApplication {
     const NAME: &'static str = "delete_application";
     const EFFECT: Effect = Effect::Change;
-    const ERRORS: &'static [Code] = &[Code::ApplicationNotFound];
+    const ERRORS: &'static [Code] = &[Code::ApplicationNotFound, Code::SecureDesktopActive, Code::Busy];
     const GROUP: Group = Group::Applications;
     type Output = Data<Acted>;
 

@@ -381,7 +381,13 @@ pub struct ElementList {
 impl Tool for FindElements {
     const NAME: &'static str = "find_elements";
     const EFFECT: Effect = Effect::Read;
-    const ERRORS: &'static [Code] = find::ERRORS;
+    const ERRORS: &'static [Code] = &[
+        Code::AmbiguousTarget,
+        Code::InvalidSelector,
+        Code::WindowNotFound,
+        Code::ApplicationNotFound,
+        Code::PermissionDenied,
+    ];
     const GROUP: Group = Group::Elements;
     type Output = Data<ElementList>;
 

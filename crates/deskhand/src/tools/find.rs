@@ -21,12 +21,11 @@ pub struct Which<'a> {
     pub application: Option<&'a str>,
 }
 
-/// What finding an element can fail with.
+/// What finding an element to look at can fail with.
 pub const ERRORS: &[Code] = &[
     Code::ElementNotFound,
     Code::ElementStale,
     Code::AmbiguousTarget,
-    Code::TargetChanged,
     Code::InvalidSelector,
     Code::WindowNotFound,
     Code::ApplicationNotFound,

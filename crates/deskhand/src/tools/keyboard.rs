@@ -53,6 +53,7 @@ const KEY_ERRORS: &[Code] = &[
     Code::InvalidSelector,
     Code::WindowNotFound,
     Code::ApplicationNotFound,
+    Code::PermissionDenied,
     Code::SecureDesktopActive,
     Code::Busy,
 ];
@@ -168,6 +169,7 @@ impl Tool for TypeText {
         Code::InvalidSelector,
         Code::WindowNotFound,
         Code::ApplicationNotFound,
+        Code::PermissionDenied,
         Code::SecureDesktopActive,
         Code::Busy,
     ];
@@ -250,7 +252,7 @@ fn type_into(cx: &Context, tool: &TypeText, aim: &Aim) -> Result<()> {
             other => Err(Error::new(
                 Code::TargetChanged,
                 format!(
-                    "The keyboard focus went elsewhere after {typed} characters; the rest was not typed."
+                    "The keyboard focus went elsewhere while typing: {typed} characters were typed, the last of them perhaps there; the rest was not."
                 ),
             )
             .expected(aim.window.as_ref().map(target::line).unwrap_or_default())

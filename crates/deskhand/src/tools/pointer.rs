@@ -45,6 +45,24 @@ const POINT_ERRORS: &[Code] = &[
     Code::Busy,
 ];
 
+/// The same, and what a click in an element can fail with besides.
+const CLICK_ERRORS: &[Code] = &[
+    Code::CoordinatesOutOfBounds,
+    Code::InvalidCoordinates,
+    Code::DisplayNotFound,
+    Code::WindowNotFound,
+    Code::AmbiguousTarget,
+    Code::TargetChanged,
+    Code::WindowMinimized,
+    Code::ElementNotFound,
+    Code::ElementStale,
+    Code::ElementNotActionable,
+    Code::InvalidSelector,
+    Code::PermissionDenied,
+    Code::SecureDesktopActive,
+    Code::Busy,
+];
+
 /// How long a client may hold a button or a key.
 pub const LONGEST_HOLD: Duration = Duration::from_secs(60);
 
@@ -81,7 +99,7 @@ pub struct Click {
 impl Tool for Click {
     const NAME: &'static str = "click";
     const EFFECT: Effect = Effect::Input;
-    const ERRORS: &'static [Code] = POINT_ERRORS;
+    const ERRORS: &'static [Code] = CLICK_ERRORS;
     const GROUP: Group = Group::Pointer;
     type Output = Data<Acted>;
 
@@ -204,7 +222,7 @@ pub struct DoubleClick {
 impl Tool for DoubleClick {
     const NAME: &'static str = "double_click";
     const EFFECT: Effect = Effect::Input;
-    const ERRORS: &'static [Code] = POINT_ERRORS;
+    const ERRORS: &'static [Code] = CLICK_ERRORS;
     const GROUP: Group = Group::Pointer;
     type Output = Data<Acted>;
 

@@ -97,6 +97,7 @@ impl Tool for TakeScreenshot {
         Code::WindowMinimized,
         Code::ElementNotFound,
         Code::ElementStale,
+        Code::InvalidSelector,
         Code::AmbiguousTarget,
         Code::CoordinatesOutOfBounds,
         Code::InvalidCoordinates,

@@ -80,9 +80,12 @@ impl Tool for Drag {
         Code::InvalidCoordinates,
         Code::DisplayNotFound,
         Code::WindowNotFound,
+        Code::WindowMinimized,
         Code::ElementNotFound,
         Code::ElementStale,
         Code::ElementNotActionable,
+        Code::InvalidSelector,
+        Code::PermissionDenied,
         Code::AmbiguousTarget,
         Code::TargetChanged,
         Code::SecureDesktopActive,
@@ -150,6 +153,10 @@ impl Tool for Drag {
 
 impl Drag {
     fn at(&self, x: Option<f64>, y: Option<f64>) -> At<'_> {
+        if x.is_none() && y.is_none() {
+            // The frame is that of the other end: this one is the pointer's place.
+            return At::default();
+        }
         At {
             x,
             y,
@@ -258,9 +265,12 @@ impl Tool for Scroll {
         Code::InvalidCoordinates,
         Code::DisplayNotFound,
         Code::WindowNotFound,
+        Code::WindowMinimized,
         Code::ElementNotFound,
         Code::ElementStale,
         Code::ElementNotActionable,
+        Code::InvalidSelector,
+        Code::PermissionDenied,
         Code::AmbiguousTarget,
         Code::TargetChanged,
         Code::SecureDesktopActive,

@@ -30,7 +30,17 @@ impl At<'_> {
     pub fn resolve(&self, cx: &Context) -> Result<Option<Point>> {
         let (x, y) = match (self.x, self.y) {
             (Some(x), Some(y)) => (x, y),
-            (None, None) => return Ok(None),
+            (None, None) => {
+                // Somebody who names a frame means a point in it, not wherever the pointer happens to be.
+                let frames = [("display", self.display), ("window", self.window), ("image", self.image)];
+                return match frames.into_iter().find(|(_, given)| given.is_some()) {
+                    None => Ok(None),
+                    Some((frame, _)) => Err(Error::new(
+                        Code::MissingRequiredParameter,
+                        format!("x and y are missing: {frame} says only what they are relative to."),
+                    )),
+                };
+            }
             (given, _) => {
                 let (there, missing) = if given.is_some() { ("x", "y") } else { ("y", "x") };
                 return Err(Error::new(

@@ -7,6 +7,7 @@ use super::windows::WindowInfo;
 use crate::call::Context;
 use crate::tool::{Data, Effect, Group, Ranged, Row, Tool};
 use deskhand_core::element::Bounds;
+use deskhand_core::watch::Watch;
 use deskhand_core::{Code, Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -65,13 +66,8 @@ pub struct Came {
 impl Tool for WaitFor {
     const NAME: &'static str = "wait_for";
     const EFFECT: Effect = Effect::Read;
-    const ERRORS: &'static [Code] = &[
-        Code::InvalidSelector,
-        Code::WindowNotFound,
-        Code::ApplicationNotFound,
-        Code::AmbiguousTarget,
-        Code::PermissionDenied,
-    ];
+    const ERRORS: &'static [Code] =
+        &[Code::InvalidSelector, Code::WindowNotFound, Code::AmbiguousTarget, Code::PermissionDenied];
     const GROUP: Group = Group::Elements;
     type Output = Data<Came>;
 
@@ -120,26 +116,23 @@ impl WaitFor {
             self.still_ms.map(|_| Rest { since: Instant::now(), mark: cx.desktop.screen.mark(&cx.call) });
         let mut seen = String::new();
         loop {
-            if let Some(came) = self.look(cx, wanted, rest.as_mut(), &mut seen)? {
-                return Ok(came);
+            match self.look(cx, wanted, rest.as_mut(), &mut seen) {
+                Ok(Some(came)) => return Ok(came),
+                Ok(None) => {}
+                // The time may be up in the middle of a look.
+                Err(error) if error.code == Code::Timeout && cx.call.remaining().is_zero() => {}
+                Err(error) => return Err(error),
             }
             cx.call.check("waiting").map_err(|error| match error.code {
-                Code::Timeout => {
-                    Error::new(Code::Timeout, format!("{} did not come true in time.", self.words()))
-                        .found((!seen.is_empty()).then(|| seen.clone()))
-                        .remedy("Look at the screen; pass a larger timeout_ms if it only needs longer.")
-                }
+                Code::Timeout => self.late(&seen),
                 _ => error,
             })?;
             let pause = if rest.is_some() { Duration::from_millis(20) } else { Duration::from_millis(200) };
             let until = (Instant::now() + pause).min(cx.call.deadline());
             match &mut watch {
                 Some(watch) if rest.is_none() => {
-                    if watch.next(&cx.call, until)?.is_some() {
-                        // Let a burst of changes pass before looking again.
-                        let burst = Instant::now() + Duration::from_millis(10);
-                        while watch.next(&cx.call, burst)?.is_some() {}
-                    }
+                    next_burst(watch.as_mut(), cx, until)
+                        .or_else(|error| if error.code == Code::Timeout { Ok(()) } else { Err(error) })?;
                 }
                 _ => {
                     let left = until.saturating_duration_since(Instant::now());
@@ -150,6 +143,12 @@ impl WaitFor {
                 }
             }
         }
+    }
+
+    fn late(&self, seen: &str) -> Error {
+        Error::new(Code::Timeout, format!("{} did not come true in time.", self.words()))
+            .found((!seen.is_empty()).then(|| seen.to_owned()))
+            .remedy("Look at the screen; pass a larger timeout_ms if it only needs longer.")
     }
 
     fn look(
@@ -252,6 +251,15 @@ impl WaitFor {
         }
         words.join(" or ")
     }
+}
+
+/// Waits for a change, and lets a burst of more pass before the next look.
+fn next_burst(watch: &mut dyn Watch, cx: &Context, until: Instant) -> Result<()> {
+    if watch.next(&cx.call, until)?.is_some() {
+        let burst = Instant::now() + Duration::from_millis(10);
+        while watch.next(&cx.call, burst)?.is_some() {}
+    }
+    Ok(())
 }
 
 /// Since when nothing was drawn.
