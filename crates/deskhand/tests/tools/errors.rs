@@ -1,0 +1,404 @@
+//! The table against the desktop: every tool does its ordinary work, and every error that a row names
+//! happens. A row without a case fails here.
+
+use crate::desk::{DEFECT, Desk, print, quiet_defects};
+use deskhand::tool::{COMMON_ERRORS, Reply, Row};
+use deskhand::tools;
+use deskhand_core::fake::Fake;
+use deskhand_core::{Code, Error, Rect, Result};
+use expect_test::expect_file;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Every capability of a desktop.
+const EVERYTHING: &[&str] = &["screen", "input", "elements", "windows", "apps"];
+const SAVE: &str = "save-button";
+const TITLE: &str = "text_field[name=\"Title\"]";
+
+/// What a tool is called with ordinarily; the desktop is made ready for it.
+fn ordinary(desk: &Desk, tool: &str) -> Value {
+    match tool {
+        "take_screenshot" => json!({ "x": 40, "y": 40, "width": 64, "height": 48 }),
+        "zoom" => json!({ "x": 88, "y": 106, "scale": 8 }),
+        "list_displays" | "get_ui_elements" | "cursor_position" | "list_windows" => json!({}),
+        "list_running_apps" | "list_applications" => json!({}),
+        "get_display" => json!({ "display": "1" }),
+        "find_elements" => json!({ "selector": "slider" }),
+        "get_element" | "get_element_actions" | "click_ui_element" => json!({ "element": SAVE }),
+        "get_ui_element_value" => json!({ "element": "slider" }),
+        "set_ui_element_value" => json!({ "element": TITLE, "value": "Report" }),
+        "perform_element_action" => json!({ "element": SAVE, "action": "click" }),
+        "focus_ui_element" => json!({ "element": TITLE }),
+        "scroll_to_element" => json!({ "element": "list_item[name=\"File 20\"]" }),
+        "wait_for" => json!({ "selector": "slider", "timeout_ms": 200 }),
+        "click" | "double_click" | "move_mouse" | "left_mouse_down" => json!({ "x": 88, "y": 106 }),
+        "left_mouse_up" => {
+            desk.data("left_mouse_down", json!({ "x": 88, "y": 106 }));
+            json!({})
+        }
+        "drag" => json!({ "start_x": 480, "start_y": 106, "end_x": 540, "end_y": 106, "duration_ms": 0 }),
+        "scroll" => json!({ "direction": "down", "x": 500, "y": 300 }),
+        "type_text" => json!({ "text": "Hello" }),
+        "press_key" => json!({ "key": "a" }),
+        "hold_key" => json!({ "key": "shift" }),
+        "get_window" | "focus_window" | "minimize_window" | "close_window" => json!({ "window": "8" }),
+        "restore_window" => {
+            desk.data("minimize_window", json!({ "window": "8" }));
+            json!({ "window": "8" })
+        }
+        "set_window" => json!({ "window": "8", "state": "maximized" }),
+        "move_window" => json!({ "window": "8", "x": 700, "y": 200 }),
+        "resize_window" => json!({ "window": "8", "width": 300, "height": 400 }),
+        "launch_app" => json!({ "application": "Viewer" }),
+        "activate_app" | "quit_app" | "open_application" => json!({ "application": "Calculator" }),
+        "get_application" => json!({ "application": "Calculator" }),
+        "delete_application" => {
+            desk.data("open_application", json!({ "application": "Calculator" }));
+            json!({ "application": "Calculator" })
+        }
+        "run_steps" => json!({ "steps": [{ "tool": "cursor_position" }] }),
+        _ => panic!("{tool} has no ordinary case: add one here, and one that is compared beside it"),
+    }
+}
+
+/// Makes a tool fail with a code, if a case for that is here.
+fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
+    let takes = |name: &str| row.input_schema()["properties"].get(name).is_some();
+    let mut desk = Desk::new();
+    if code == Code::DeniedByPolicy {
+        desk = Desk::with(Fake::new(), |config| config.policy.deny.push(row.name.to_owned()));
+        let arguments = ordinary(&Desk::new(), row.name);
+        return Some(desk.server.run(desk.prepare(row.name, arguments)));
+    }
+    let mut arguments = ordinary(&desk, row.name);
+    let mut without = |names: &[&str], with: Value| {
+        let object = arguments.as_object_mut().unwrap();
+        names.iter().for_each(|name| drop(object.remove(*name)));
+        object.extend(with.as_object().unwrap().clone());
+    };
+    let point = &["x", "y", "width", "height", "start_x", "start_y"];
+    // Elements are named by `element`, where there is one, else by the start of a drag or by a selector.
+    let element = if takes("element") { "element" } else { "from_element" };
+    let mut held = None;
+    match (code, row.name) {
+        (Code::InvalidArgument, _) => without(&[], json!({ "nonsense": 1 })),
+        (Code::MissingRequiredParameter, _) => {
+            let required = row.input_schema()["required"].as_array().cloned().unwrap_or_default();
+            match (required.first(), row.name) {
+                (Some(name), _) => without(&[name.as_str()?], json!({})),
+                (None, "click" | "double_click" | "left_mouse_down" | "left_mouse_up") => {
+                    without(&["y"], json!({ "x": 1 }));
+                }
+                (None, "zoom" | "move_mouse") => without(&["x", "y"], json!({})),
+                (None, "take_screenshot") => without(&["width"], json!({})),
+                (None, "drag") => without(&["end_x", "end_y"], json!({})),
+                (None, "scroll") => without(&["direction"], json!({})),
+                (None, "find_elements" | "wait_for") => without(&["selector"], json!({})),
+                // Tools that need nothing.
+                (None, _) => return None,
+            }
+        }
+        (Code::Unsupported, name) => {
+            // Each tool needs at least one of these.
+            let needs = match name {
+                "activate_app" => "windows",
+                "delete_application" => "input",
+                "left_mouse_up" | "drag" | "move_mouse" | "click" | "double_click" => "input",
+                "left_mouse_down" | "scroll" | "cursor_position" => "input",
+                _ => match row.group {
+                    deskhand::tool::Group::Pointer | deskhand::tool::Group::Keyboard => "input",
+                    deskhand::tool::Group::Screen => "screen",
+                    deskhand::tool::Group::Elements => "elements",
+                    deskhand::tool::Group::Windows => "windows",
+                    deskhand::tool::Group::Applications => "apps",
+                    deskhand::tool::Group::Steps => "windows",
+                },
+            };
+            if name == "run_steps" {
+                return None;
+            }
+            desk = Desk::with(Fake::new().without(needs), |_| {});
+        }
+        // What a step fails with stands in its own outcome.
+        (Code::Backend | Code::Timeout, "run_steps") if code == Code::Backend => {
+            desk.control.fail_next("input.lock", Error::backend("The lock is out of order."));
+        }
+        (Code::Timeout, "run_steps") => {
+            desk.control.hang_next("input.lock");
+            without(&[], json!({ "timeout_ms": 20 }));
+        }
+        (Code::Backend, _) => fail_everything(&desk, Code::Backend, "It is out of order."),
+        (Code::Timeout, "wait_for") => without(&["selector"], json!({ "text": "rain", "timeout_ms": 20 })),
+        (Code::Timeout, _) => {
+            EVERYTHING.iter().for_each(|what| desk.control.hang_next(what));
+            without(&[], json!({ "timeout_ms": 20 }));
+        }
+        (Code::Cancelled, _) => {
+            let prepared = desk.prepare(row.name, arguments);
+            prepared.cancellation().cancel();
+            return Some(desk.server.run(prepared));
+        }
+        (Code::Internal, _) => {
+            for what in EVERYTHING {
+                desk.control.fail_always(what, || panic!("{DEFECT}"));
+            }
+        }
+        (Code::SecureDesktopActive, _) => desk.control.change(|world| world.lock_session(true)),
+        (Code::Busy, _) => {
+            held = Some(desk.server.desktop.lane.draw(99));
+            without(&[], json!({ "timeout_ms": 10 }));
+        }
+        (Code::PermissionDenied, "take_screenshot") => {
+            desk.control.fail_always("screen", || {
+                Error::new(Code::PermissionDenied, "The desktop does not let itself be seen.")
+            });
+        }
+        (Code::PermissionDenied, "launch_app" | "open_application") => {
+            without(&["application"], json!({ "application": "Viewer" }));
+            fail_everything_of(&desk, "apps.launch", Code::PermissionDenied, "It may not be started.");
+        }
+        (Code::PermissionDenied, "quit_app") => {
+            without(&[], json!({ "force": true }));
+            fail_everything_of(&desk, "apps.terminate", Code::PermissionDenied, "It may not be ended.");
+        }
+        (Code::PermissionDenied, _) => {
+            if takes(element) {
+                without(point, json!({ element: SAVE }));
+            }
+            fail_everything_of(&desk, "elements", Code::PermissionDenied, "Accessibility is off.");
+        }
+        (Code::InvalidSelector, "find_elements" | "wait_for") => {
+            without(&[], json!({ "selector": "button[" }));
+        }
+        (Code::InvalidSelector, _) => without(point, json!({ element: "button[" })),
+        (Code::ElementNotFound, _) => without(point, json!({ element: "button[name=\"Sav\"]" })),
+        (Code::ElementStale, _) => without(point, json!({ element: "e999" })),
+        (Code::ElementNotActionable, "type_text" | "press_key" | "hold_key") => {
+            without(&[], json!({ "element": "button[name=\"Undo\"]" }));
+        }
+        (Code::ElementNotActionable, "scroll_to_element") => {
+            fail_everything_of(
+                &desk,
+                "elements.scroll_into_view",
+                Code::ElementNotActionable,
+                "It does not scroll.",
+            );
+        }
+        (Code::ElementNotActionable, "scroll") => {
+            desk.control.change(|world| world.place_window(9, Rect::new(-900, 900, 500, 400)));
+            desk.control.change(|world| {
+                world.place_window(7, Rect::new(40, 40, 200, 120));
+            });
+            without(point, json!({ "element": "list_item[name=\"File 20\"]" }));
+        }
+        (Code::ElementNotActionable, "drag") => {
+            desk.control.change(|world| world.place_window(8, Rect::new(40, 40, 640, 480)));
+            desk.control.change(|world| world.raise_window(8));
+            without(point, json!({ "from_element": SAVE }));
+        }
+        (Code::ElementNotActionable, _) => without(point, json!({ element: "button[name=\"Undo\"]" })),
+        (Code::TargetChanged, "type_text") => {
+            desk.control.change(|world| world.steal_focus_after(2, 8));
+        }
+        (Code::TargetChanged, "press_key" | "hold_key") => {
+            desk.control.change(|world| world.refuse_window_requests(true));
+            without(&[], json!({ "window": "8" }));
+        }
+        (Code::TargetChanged, "zoom" | "move_mouse" | "left_mouse_down" | "left_mouse_up") => {
+            let shot = desk.data("take_screenshot", json!({ "display": "0", "max_width": 0 }));
+            desk.control.change(|world| world.place_window(7, Rect::new(300, 300, 640, 480)));
+            without(&[], json!({ "image": shot["image"], "x": 88, "y": 106 }));
+        }
+        (Code::TargetChanged, _) => {
+            let name = desk.find("button[name=\"Save\"]");
+            desk.control.change(|world| world.set_name("editor/save", "Delete"));
+            without(point, json!({ element: name }));
+        }
+        (Code::AmbiguousTarget, _) if takes("element") || takes("from_element") => {
+            if row.name == "take_screenshot" || !takes("window") {
+                without(point, json!({ element: "button" }));
+            } else {
+                without(point, json!({ element: "button", "window": "8" }));
+            }
+        }
+        (Code::AmbiguousTarget, "launch_app" | "open_application") => {
+            without(&["application"], json!({ "application": "Viewer" }));
+            fail_everything_of(&desk, "apps.launch", Code::AmbiguousTarget, "2 entries are called that.");
+        }
+        (Code::AmbiguousTarget, "get_application" | "quit_app") => {
+            desk.data("launch_app", json!({ "application": "Calculator" }));
+        }
+        (Code::AmbiguousTarget, "left_mouse_up") => {
+            without(&[], json!({ "window": "Editor", "x": 5, "y": 5 }));
+        }
+        (Code::AmbiguousTarget, _) => without(&[], json!({ "window": "Editor" })),
+        (Code::WindowNotFound, "activate_app") => {
+            let shell = desk.data("launch_app", json!({ "application": "Viewer", "wait_ms": 0 }));
+            desk.control.change(|world| world.delay_launches(std::time::Duration::from_secs(9)));
+            let slow = desk.data("launch_app", json!({ "application": "Viewer", "wait_ms": 0 }));
+            assert_ne!(shell["pid"], slow["pid"]);
+            without(&[], json!({ "application": slow["pid"] }));
+        }
+        (Code::WindowNotFound, "take_screenshot") => without(point, json!({ "window": "Nowhere" })),
+        (Code::WindowNotFound, "left_mouse_up") => without(&[], json!({ "window": "No", "x": 5, "y": 5 })),
+        (Code::WindowNotFound | Code::AmbiguousTarget, "wait_for") => {
+            without(&["selector"], json!({ "still_ms": 50, "window": "Nowhere" }));
+        }
+        (Code::WindowNotFound, _) => without(&[], json!({ "window": "Nowhere" })),
+        (Code::ApplicationNotFound, _) => without(&[], json!({ "application": "Nothing" })),
+        (Code::DisplayNotFound, "take_screenshot") => without(point, json!({ "display": "7" })),
+        (Code::DisplayNotFound, "left_mouse_up") => without(&[], json!({ "display": "7", "x": 5, "y": 5 })),
+        (Code::DisplayNotFound, _) => without(&[], json!({ "display": "7" })),
+        (Code::WindowMinimized, "take_screenshot") => {
+            desk.data("minimize_window", json!({ "window": "8" }));
+            without(point, json!({ "window": "8" }));
+        }
+        (Code::WindowMinimized, "drag") => {
+            desk.data("minimize_window", json!({ "window": "8" }));
+            without(&[], json!({ "window": "8" }));
+        }
+        (Code::WindowMinimized, _) => {
+            desk.data("minimize_window", json!({ "window": "8" }));
+            without(&[], json!({ "window": "8", "x": 5, "y": 5 }));
+        }
+        (Code::CoordinatesOutOfBounds, "drag") => without(&[], json!({ "end_x": 99_999 })),
+        (Code::CoordinatesOutOfBounds, _) => without(&[], json!({ "x": 99_999, "y": 5 })),
+        (Code::InvalidCoordinates, "take_screenshot") => without(point, json!({ "unchanged_since": "i9" })),
+        (Code::InvalidCoordinates, "set_window" | "move_window") => without(&[], json!({ "x": 1e9 })),
+        (Code::InvalidCoordinates, "drag") => without(&[], json!({ "image": "i9" })),
+        (Code::InvalidCoordinates, _) => without(&[], json!({ "image": "i9", "x": 1, "y": 1 })),
+        (Code::UnknownKey, "type_text") => {
+            let none = Error::new(Code::UnknownKey, "This keyboard has no such key.");
+            desk.control.fail_next("input.key", none);
+            without(&[], json!({ "modifiers": ["ctrl"] }));
+        }
+        (Code::UnknownKey, _) => without(&[], json!({ "key": "anykey" })),
+        (Code::TextNotTypeable, _) => {
+            desk.control.change(|world| world.forbid_characters(&['€']));
+            without(&[], json!({ "text": "5 €" }));
+        }
+        (Code::NotScrollable, _) => without(&[], json!({ "x": 100, "y": 510 })),
+        (Code::PathExists, "take_screenshot") => {
+            let path = std::env::temp_dir().join(format!("deskhand-tools-{}.png", std::process::id()));
+            std::fs::write(&path, "kept").unwrap();
+            without(&[], json!({ "file_path": path }));
+            let result = desk.server.run(desk.prepare(row.name, arguments));
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), "kept");
+            std::fs::remove_file(&path).unwrap();
+            return Some(result);
+        }
+        (Code::PathNotFound, "take_screenshot") => without(&[], json!({ "file_path": "/nowhere/x.png" })),
+        (Code::PathNotFound, _) => {
+            without(&["application"], json!({ "application": "Viewer", "working_directory": "/nowhere" }));
+        }
+        _ => return None,
+    }
+    let result = desk.server.run(desk.prepare(row.name, arguments));
+    drop(held);
+    desk.control.recover();
+    Some(result)
+}
+
+fn fail_everything(desk: &Desk, code: Code, message: &'static str) {
+    for what in EVERYTHING {
+        fail_everything_of(desk, what, code, message);
+    }
+}
+
+fn fail_everything_of(desk: &Desk, what: &str, code: Code, message: &'static str) {
+    desk.control.fail_always(what, move || Error::new(code, message));
+}
+
+#[test]
+fn every_tool_does_its_ordinary_work() {
+    for row in tools::rows() {
+        let desk = Desk::new();
+        let arguments = ordinary(&desk, row.name);
+        let reply = desk.call(row.name, arguments.clone());
+        let text = print(&reply);
+        assert!(reply.is_ok(), "{} {arguments}: {text}", row.name);
+        for failed in ["unverified", "no_change_seen"] {
+            assert!(!text.contains(failed) || row.name == "press_key", "{} {arguments}: {text}", row.name);
+        }
+    }
+}
+
+#[test]
+fn every_error_that_a_tool_names_happens_and_is_told() {
+    // The common ones have a test of their own.
+    let codes: Vec<Code> = Code::ALL.iter().copied().filter(|code| !COMMON_ERRORS.contains(code)).collect();
+    // Most tools say the same of the same: each sentence stands once, with the tools that say it.
+    let mut said: BTreeMap<(Code, String), Vec<&str>> = BTreeMap::new();
+    let (mut never, mut unnamed) = (Vec::new(), Vec::new());
+    for (row, seen) in provoke_all(&codes) {
+        for (code, seen) in seen {
+            match (row.errors.contains(&code), seen) {
+                (true, Some(Err(error))) if error.code == code => {
+                    said.entry((code, steady(&print(&Err(error))))).or_default().push(row.name);
+                }
+                (true, Some(other)) => never.push(format!("{} {code}: {}", row.name, print(&other))),
+                (true, None) => never.push(format!("{} {code}: no case", row.name)),
+                (false, Some(Err(error))) if error.code == code => {
+                    unnamed.push(format!("{} {code}: {}", row.name, error.message));
+                }
+                (false, _) => {}
+            }
+        }
+    }
+    assert!(
+        unnamed.is_empty(),
+        "These errors happen and their tool does not name them:\n{}",
+        unnamed.join("\n")
+    );
+    assert!(never.is_empty(), "These errors do not happen:\n{}", never.join("\n"));
+    let mut text = String::new();
+    for ((_, error), tools) in said {
+        let _ = writeln!(text, "[{}]\n{error}\n", tools.join(" "));
+    }
+    expect_file!["errors.txt"].assert_eq(&text);
+}
+
+/// What comes of every provocation, tool by tool. Some wait for what does not come, so tools go side by side.
+fn provoke_all(codes: &[Code]) -> Vec<(&'static Row, Vec<(Code, Option<Result<Reply>>)>)> {
+    std::thread::scope(|scope| {
+        let all: Vec<_> = tools::rows()
+            .map(|row| {
+                let each = move || codes.iter().map(|code| (*code, provoke(row, *code))).collect();
+                (row, scope.spawn(each))
+            })
+            .collect();
+        all.into_iter().map(|(row, seen)| (row, seen.join().unwrap())).collect()
+    })
+}
+
+/// Names of files differ from run to run.
+fn steady(text: &str) -> String {
+    text.replace(&std::env::temp_dir().display().to_string(), "TMP")
+        .replace(&format!("-{}.png", std::process::id()), ".png")
+}
+
+#[test]
+fn every_tool_takes_the_common_errors_as_they_come() {
+    quiet_defects();
+    let mut never = Vec::new();
+    for (row, seen) in provoke_all(COMMON_ERRORS) {
+        for (code, seen) in seen {
+            match seen {
+                Some(Err(error)) if error.code == code => {}
+                Some(other) => never.push(format!("{} {code}: {}", row.name, print(&other))),
+                None => {}
+            }
+        }
+    }
+    assert!(never.is_empty(), "These errors do not happen:\n{}", never.join("\n"));
+}
+
+#[test]
+fn whatever_takes_the_lane_can_be_told_to_wait_and_that_the_session_is_locked() {
+    for row in tools::rows().filter(|row| row.effect.takes_lane()) {
+        for code in [Code::Busy, Code::SecureDesktopActive] {
+            assert!(row.errors.contains(&code), "{} does not name {code}", row.name);
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Every tool on a desktop in memory: what it answers, and what reached the desktop.
+//!
+//! [`desk::check`] makes one call and compares. `UPDATE_EXPECT=1 cargo test -p deskhand --test tools`
+//! rewrites what is expected; read the difference before you believe it.
+
+mod desk;
+
+mod apps;
+mod arguments;
+mod elements;
+mod errors;
+mod keyboard;
+mod lane;
+mod masking;
+mod pointer;
+mod policy;
+mod screen;
+mod snapshots;
+mod steps;
+mod truth;
+mod wait;
+mod windows;
