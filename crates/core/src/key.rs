@@ -210,10 +210,7 @@ impl FromStr for Key {
         if let Some(key) = NamedKey::from_name(name) {
             return Ok(Key::Named(key));
         }
-        let wanted = name.to_lowercase();
-        let near = NamedKey::ALL.iter().map(|key| key.name()).filter(|known| {
-            !wanted.is_empty() && (known.contains(&wanted) || wanted.contains(known) && known.len() > 1)
-        });
+        let near = crate::near::near(name, NamedKey::ALL.iter().map(|key| key.name()));
         Err(Error::new(Code::UnknownKey, format!("No key is called {name:?}."))
             .expected("one character, or a name such as enter, escape, tab, page_down, f5, numpad_7")
             .found(near))

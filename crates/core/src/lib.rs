@@ -13,6 +13,7 @@ pub mod geometry;
 pub mod input;
 pub mod key;
 pub mod lane;
+pub mod near;
 pub mod screen;
 pub mod selector;
 pub mod watch;

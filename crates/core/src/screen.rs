@@ -26,8 +26,8 @@ pub struct Bitmap {
     pub pixels: Vec<u8>,
     /// The screen pixels that it shows.
     pub shows: Rect,
-    /// A number that is new whenever the pixels may have changed: two captures of one source with the
-    /// same serial are equal.
+    /// A number that is new whenever the pixels may have changed: two bitmaps of one process with the same
+    /// serial are equal, whatever they show.
     pub serial: u64,
 }
 

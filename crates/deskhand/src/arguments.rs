@@ -1,6 +1,7 @@
 //! From what a client sent to what a tool's type takes: other names rewritten, then every fault at once.
 
 use crate::tool::Row;
+use deskhand_core::near::near;
 use deskhand_core::{Code, Error, Result};
 use serde_json::{Map, Value, json};
 
@@ -87,7 +88,7 @@ fn ours(row: &Row, known: &Map<String, Value>, name: String, value: Value) -> (S
         return (name, value);
     }
     let snake = snake_case(&name);
-    if known.contains_key(&snake) {
+    if known.contains_key(&snake) || row.hidden.contains(&snake.as_str()) {
         return (snake, value);
     }
     if snake == "parent" {
@@ -133,9 +134,10 @@ fn snake_case(name: &str) -> String {
 }
 
 /// Checks arguments against a schema of the plain form that [`crate::tool::schema_of`] makes, and names
-/// every fault. What stands in `secret` parameters is not repeated.
-pub fn check(schema: &Value, arguments: &Value, secret: &[&str]) -> Result<()> {
-    let mut faults = Faults { all: Vec::new(), missing_only: true, secret };
+/// every fault. What stands in secret parameters is not repeated.
+pub fn check(row: &Row, arguments: &Value) -> Result<()> {
+    let schema = row.input_schema();
+    let mut faults = Faults { all: Vec::new(), missing_only: true, secret: row.secret, hidden: row.hidden };
     faults.visit("", schema, arguments);
     if faults.all.is_empty() {
         return Ok(());
@@ -164,6 +166,7 @@ struct Faults<'a> {
     all: Vec<String>,
     missing_only: bool,
     secret: &'a [&'a str],
+    hidden: &'a [&'a str],
 }
 
 impl Faults<'_> {
@@ -183,7 +186,8 @@ impl Faults<'_> {
     fn visit(&mut self, path: &str, schema: &Value, value: &Value) {
         if let Some(options) = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array) {
             let fits = options.iter().any(|option| {
-                let mut trial = Faults { all: Vec::new(), missing_only: true, secret: self.secret };
+                let mut trial =
+                    Faults { all: Vec::new(), missing_only: true, secret: self.secret, hidden: self.hidden };
                 trial.visit(path, option, value);
                 trial.all.is_empty()
             });
@@ -252,8 +256,14 @@ impl Faults<'_> {
         for (name, member) in object {
             match properties.get(name) {
                 Some(property) => self.visit(&inside(name), property, member),
+                // Its type is checked with the tool's own.
+                None if path.is_empty() && self.hidden.contains(&name.as_str()) => {}
                 None if schema.get("additionalProperties") == Some(&Value::Bool(false)) => {
-                    self.wrong(format!("{} is no parameter", inside(name)));
+                    let meant = match near(name, properties.keys().map(String::as_str)).first() {
+                        Some(near) => format!(" (is {near} meant?)"),
+                        None => String::new(),
+                    };
+                    self.wrong(format!("{} is no parameter{meant}", inside(name)));
                 }
                 None => {}
             }

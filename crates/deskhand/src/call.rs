@@ -243,6 +243,8 @@ impl Server {
             _ => Value::Null,
         };
         let internal = error.filter(|error| matches!(error.code, Code::Internal | Code::Backend));
+        // What is wrong with a value is told to the caller, perhaps with the value: a secret stays out of the log.
+        let told = error.filter(|error| row.secret.is_empty() || error.code != Code::InvalidArgument);
         log::line(
             if internal.is_some() { "error" } else { "info" },
             "call",
@@ -255,7 +257,7 @@ impl Server {
                 "outcome": if error.is_none() { "ok" } else { "error" },
                 "evidence": evidence,
                 "code": error.map(|error| error.code),
-                "message": error.map(|error| &error.message),
+                "message": told.map(|error| &error.message),
                 "os": internal.and_then(|error| error.detail.os.as_ref()),
                 "duration_ms": (started.elapsed().as_secs_f64() * 100_000.0).round() / 100.0,
             }),
@@ -336,13 +338,8 @@ fn bind(row: &Row, arguments: Value) -> (Result<Bound>, Value) {
 
 /// No tool has this name. Near names are offered.
 pub fn unknown_tool(name: &str) -> Error {
-    let wanted = name.to_lowercase().replace(['_', '-'], "");
-    let near = tools::names().filter(|known| {
-        let known = known.to_lowercase().replace('_', "");
-        known.contains(&wanted) || wanted.contains(&known)
-    });
     Error::argument(format!("There is no tool called {name:?}."))
-        .found(near)
+        .found(deskhand_core::near::near(name, tools::names()))
         .remedy("List the tools for their names.")
 }
 

@@ -75,23 +75,30 @@ pub fn lines(tree: &Tree, numbers: &[u64], view: View) -> Vec<Line> {
     let mut lines = Vec::new();
     // The depth at which each node's children are shown.
     let mut depths: Vec<u32> = Vec::with_capacity(tree.nodes.len());
-    let mut hidden: Vec<bool> = Vec::with_capacity(tree.nodes.len());
-    for (index, node) in tree.nodes.iter().enumerate() {
-        let element = &node.element;
+    for (index, (node, kept)) in tree.nodes.iter().zip(kept(tree, view)).enumerate() {
         let depth = node.parent.map_or(0, |parent| depths[parent]);
+        depths.push(depth + u32::from(kept));
+        if kept {
+            lines.push(Line { number: numbers[index], depth, text: describe(&node.element, view) });
+        }
+    }
+    fold(lines)
+}
+
+/// Which nodes of a tree are shown.
+pub fn kept(tree: &Tree, view: View) -> Vec<bool> {
+    let mut all = Vec::with_capacity(tree.nodes.len());
+    let mut hidden: Vec<bool> = Vec::with_capacity(tree.nodes.len());
+    for node in &tree.nodes {
+        let element = &node.element;
         let under_hidden = node.parent.is_some_and(|parent| hidden[parent]);
         // Views whose application does not say that they show may hold elements that do.
         let away = !view.hidden && is_away(element, under_hidden);
         hidden.push(away && !element.states.has(State::Visible));
         let repeats = node.parent.is_some_and(|parent| repeats(&tree.nodes[parent].element, element));
-        if away || repeats || !wanted(element, view) {
-            depths.push(depth);
-            continue;
-        }
-        depths.push(depth + 1);
-        lines.push(Line { number: numbers[index], depth, text: describe(element, view) });
+        all.push(!away && !repeats && wanted(element, view));
     }
-    fold(lines)
+    all
 }
 
 fn is_away(element: &Element, under_hidden: bool) -> bool {

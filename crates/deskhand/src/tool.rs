@@ -28,6 +28,8 @@ pub trait Tool: DeserializeOwned + JsonSchema + Send + 'static {
     const ALIASES: &'static [(&'static str, &'static str)] = &[];
     /// Parameters that are logged by their length only.
     const SECRET: &'static [&'static str] = &[];
+    /// Parameters that are taken and not listed: other tool sets have them.
+    const HIDDEN: &'static [&'static str] = &[];
     /// Which group of the full set it belongs to, for listing and `enable_tools`.
     const GROUP: Group;
     /// What it answers.
@@ -133,6 +135,8 @@ pub struct Row {
     pub aliases: &'static [(&'static str, &'static str)],
     /// Parameters that are logged by their length only.
     pub secret: &'static [&'static str],
+    /// Parameters that are taken and not listed.
+    pub hidden: &'static [&'static str],
     schema: fn() -> Value,
     output: fn() -> Option<Value>,
     bind: fn(Value) -> Result<Bound>,
@@ -166,6 +170,7 @@ impl Row {
             errors: T::ERRORS,
             aliases: T::ALIASES,
             secret: T::SECRET,
+            hidden: T::HIDDEN,
             schema: schema_of::<T>,
             output: <T::Output as Output>::schema,
             bind: bind::<T>,
@@ -195,7 +200,7 @@ impl Row {
 
     /// The last two steps, of arguments that [`arguments::rewrite`] made.
     pub fn bind_rewritten(&self, arguments: Value) -> Result<Bound> {
-        arguments::check(self.input_schema(), &arguments, self.secret)?;
+        arguments::check(self, &arguments)?;
         (self.bind)(arguments)
     }
 

@@ -9,6 +9,7 @@ use crate::error::{Code, Error, Result};
 use crate::geometry::{Display, Point, Rect, desktop_bounds, require_on_screen};
 use crate::screen::{Bitmap, PointerImage, Screen, Source};
 use crate::window::WindowState;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// Blue, green, red.
@@ -38,7 +39,7 @@ impl Screen for Provider {
                         format!("The window {:?} is minimized and has no pixels.", window.title),
                     ));
                 }
-                let mut canvas = Canvas::new(window.bounds, world.serial);
+                let mut canvas = Canvas::new(window.bounds, world.serial_of(&(id.0, window.bounds)));
                 world.paint_window(&mut canvas, window);
                 Ok(Arc::new(canvas.0))
             }
@@ -96,8 +97,16 @@ impl Canvas {
 }
 
 impl World {
+    /// The serial of a capture: another one for each desktop, state and source.
+    fn serial_of(&self, source: &impl Hash) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.number, self.serial).hash(&mut hasher);
+        source.hash(&mut hasher);
+        hasher.finish()
+    }
+
     fn paint_screen(&self, shows: Rect) -> Bitmap {
-        let mut canvas = Canvas::new(shows, self.serial);
+        let mut canvas = Canvas::new(shows, self.serial_of(&shows));
         for display in &self.displays {
             canvas.fill(display.bounds, if display.primary { [96, 64, 32] } else { [64, 96, 32] });
         }

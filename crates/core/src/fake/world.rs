@@ -8,6 +8,7 @@ use crate::key::{Key, NamedKey};
 use crate::watch::{Change, Kind};
 use crate::window::{Window, WindowId, WindowState};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// The height of a title bar.
@@ -18,6 +19,8 @@ pub(super) const DOUBLE_CLICK: Duration = Duration::from_millis(400);
 const CHARACTER: (i32, i32) = (8, 16);
 /// Pixels that a notch of the wheel scrolls.
 const NOTCH: i32 = 40;
+/// Numbers the desktops of the process.
+static WORLDS: AtomicU64 = AtomicU64::new(1);
 /// How many changes and damaged areas are remembered.
 const MEMORY: usize = 1000;
 
@@ -38,6 +41,8 @@ pub struct World {
     /// The changes from number `first_change` on.
     pub(super) changes: VecDeque<Change>,
     pub(super) first_change: u64,
+    /// Tells this desktop from the others of the process.
+    pub(super) number: u64,
     /// Counts every damage.
     pub(super) serial: u64,
     pub(super) damage: VecDeque<(u64, Rect)>,
@@ -197,6 +202,7 @@ impl World {
             received: Vec::new(),
             changes: VecDeque::new(),
             first_change: 0,
+            number: WORLDS.fetch_add(1, Ordering::Relaxed),
             serial: 1,
             damage: VecDeque::new(),
             temper: Temper { launch_delay: Duration::from_millis(20), ..Temper::default() },

@@ -55,6 +55,22 @@ const ACT_ERRORS: &[Code] = &[
     Code::Busy,
 ];
 
+/// The same for a click, which needs the element on the screen where it has no action of its own.
+const CLICK_ERRORS: &[Code] = &[
+    Code::ElementNotFound,
+    Code::ElementStale,
+    Code::ElementNotActionable,
+    Code::WindowMinimized,
+    Code::AmbiguousTarget,
+    Code::TargetChanged,
+    Code::InvalidSelector,
+    Code::WindowNotFound,
+    Code::ApplicationNotFound,
+    Code::PermissionDenied,
+    Code::SecureDesktopActive,
+    Code::Busy,
+];
+
 /// An element as it is shown to callers.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ElementInfo {
@@ -158,6 +174,7 @@ pub struct GetUiElements {
 
 impl Tool for GetUiElements {
     const NAME: &'static str = "get_ui_elements";
+    const HIDDEN: &'static [&'static str] = &["visible_only"];
     const EFFECT: Effect = Effect::Read;
     const ERRORS: &'static [Code] = find::ERRORS;
     const GROUP: Group = Group::Elements;
@@ -180,9 +197,6 @@ impl Tool for GetUiElements {
             .collect::<Result<Vec<_>>>()?;
         let (heading, tree) = self.read(cx)?;
         let numbers = cx.server.refs.show_all(tree.nodes.iter().map(|node| &node.element));
-        if self.format == Format::Json {
-            return Ok(Reply::Reading(nested(&tree, &numbers, bytes).to_string()));
-        }
         let view = View {
             hidden: self.include_hidden || self.visible_only == Some(false),
             interactive_only: self.interactive_only,
@@ -190,6 +204,9 @@ impl Tool for GetUiElements {
             bounds: self.include_bounds,
             everything: self.include_containers,
         };
+        if self.format == Format::Json {
+            return Ok(Reply::Reading(nested(&tree, &numbers, view, bytes).to_string()));
+        }
         let lines = snapshot::lines(&tree, &numbers, view);
         let shown = lines.len();
         let before = match &self.since {
@@ -245,7 +262,7 @@ impl GetUiElements {
                 .remedy("Pass window or application.")
             })?;
             let tree = cx.desktop.elements.tree(&cx.call, &query(Root::Window(focused.id)))?;
-            return Ok((format!("window {} of {}", super::target::line(focused), focused.application), tree));
+            return Ok((format!("window {}", super::target::line(focused)), tree));
         }
         let mut whole = Tree::default();
         for root in find::roots(cx, which)? {
@@ -274,7 +291,7 @@ fn go_on(cx: &Context, token: &str, bytes: usize) -> Result<Reply> {
     };
     let (name, start) = token.split_once('-').ok_or_else(unknown)?;
     let start: usize = start.parse().map_err(|_| unknown())?;
-    let lines = cx.server.snapshots.get(name).ok_or_else(unknown)?;
+    let lines = cx.server.snapshots.get(name).filter(|lines| start < lines.len()).ok_or_else(unknown)?;
     let (mut text, rest) = snapshot::print(&lines, start, bytes);
     ending(&mut text, name, rest, lines.len(), false);
     Ok(Reply::Reading(text))
@@ -293,17 +310,24 @@ fn ending(text: &mut String, name: &str, rest: Option<usize>, all: usize, cut: b
 
 fn cut(text: &str, bytes: usize) -> String {
     match text.char_indices().map(|(index, _)| index).find(|index| bytes <= *index) {
-        Some(end) => format!("{}… cut\n", &text[..end]),
+        Some(end) => {
+            let whole = &text[..text[..end].rfind('\n').map_or(0, |line| line + 1)];
+            let left = text.lines().count() - whole.lines().count();
+            format!("{whole}… {left} more: read again without since, or with a larger max_bytes.\n")
+        }
         None => text.to_owned(),
     }
 }
 
-/// A tree as nested JSON, cut at about `bytes`.
-fn nested(tree: &Tree, numbers: &[u64], bytes: usize) -> Value {
+/// What is shown of a tree as nested JSON, cut at about `bytes`. What is below something that is not shown
+/// moves up.
+fn nested(tree: &Tree, numbers: &[u64], view: View, bytes: usize) -> Value {
+    let kept = snapshot::kept(tree, view);
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); tree.nodes.len()];
     let mut roots = Vec::new();
-    for (index, node) in tree.nodes.iter().enumerate() {
-        match node.parent {
+    for index in (0..tree.nodes.len()).filter(|index| kept[*index]) {
+        let above = std::iter::successors(tree.nodes[index].parent, |parent| tree.nodes[*parent].parent);
+        match above.into_iter().find(|parent| kept[*parent]) {
             Some(parent) => children[parent].push(index),
             None => roots.push(index),
         }
@@ -331,7 +355,18 @@ fn nested(tree: &Tree, numbers: &[u64], bytes: usize) -> Value {
     let mut room = bytes;
     let elements: Vec<Value> =
         roots.iter().map_while(|root| build(tree, numbers, &children, *root, &mut room)).collect();
-    json!({ "elements": elements, "truncated": tree.cut || room < 200, "silent": tree.silent })
+    let cut = tree.cut || elements.len() < roots.len() || elements.iter().any(is_cut);
+    let mut answer = json!({ "elements": elements, "truncated": cut });
+    if !tree.silent.is_empty() {
+        answer["silent"] = json!(tree.silent);
+    }
+    answer
+}
+
+/// Whether children are missing anywhere below.
+fn is_cut(element: &Value) -> bool {
+    element.get("children_cut").is_some()
+        || element.get("children").and_then(Value::as_array).is_some_and(|below| below.iter().any(is_cut))
 }
 
 /// Find elements by selector, or by role, title and identifier. Nothing found is an empty list.
@@ -380,6 +415,7 @@ pub struct ElementList {
 
 impl Tool for FindElements {
     const NAME: &'static str = "find_elements";
+    const HIDDEN: &'static [&'static str] = &["visible_only"];
     const EFFECT: Effect = Effect::Read;
     const ERRORS: &'static [Code] = &[
         Code::AmbiguousTarget,
@@ -604,6 +640,7 @@ element_tools! {
 pub fn focus(cx: &Context, found: &Found) -> Result<Acted> {
     find::require_enabled(found)?;
     let target = Some(found.line());
+    let mut window_came = None;
     if let Some(window) = find::window_of(cx, &found.element)?
         && !window.focused
     {
@@ -611,12 +648,19 @@ pub fn focus(cx: &Context, found: &Found) -> Result<Acted> {
         if acted.effect != super::evidence::Seen::Confirmed {
             return Ok(Acted { target, ..acted });
         }
+        window_came = acted.evidence;
     }
     let has = |cx: &Context| {
         cx.desktop.elements.element(&cx.call, &found.element.id).map(|now| now.states.has(State::Focused))
     };
     if has(cx)? {
-        return Ok(Acted { target, ..Acted::confirmed("it had the keyboard already") });
+        return Ok(Acted {
+            target,
+            ..Acted::confirmed(match window_came {
+                Some(came) => format!("{came}; in that window it has the keyboard"),
+                None => "it had the keyboard already".to_owned(),
+            })
+        });
     }
     let via = match cx.desktop.elements.focus(&cx.call, &found.element.id) {
         Ok(()) => "action",
@@ -690,6 +734,7 @@ fn in_view(cx: &Context, element: &Element) -> Result<bool> {
 pub fn place_of(cx: &Context, found: &Found) -> Result<Point> {
     let mut element = found.element.clone();
     if !in_view(cx, &element)? {
+        find::window_of(cx, &element)?.map(super::target::shown).transpose()?;
         let away = |error: Error| {
             Error::new(Code::ElementNotActionable, format!("{} does not show on the screen.", found.line()))
                 .os(error.message)
@@ -711,7 +756,7 @@ pub fn place_of(cx: &Context, found: &Found) -> Result<Point> {
         .remedy("Take a screenshot and click by coordinates.")
     })?;
     let center = bounds.center();
-    let own = find::window_of(cx, &element)?;
+    let own = find::window_of(cx, &element)?.map(super::target::shown).transpose()?;
     let top = cx.desktop.windows.at(&cx.call, center)?;
     if let (Some(own), Some(top)) = (&own, &top)
         && own.id != top.id
@@ -786,7 +831,7 @@ pub struct ClickUiElement {
 impl Tool for ClickUiElement {
     const NAME: &'static str = "click_ui_element";
     const EFFECT: Effect = Effect::Input;
-    const ERRORS: &'static [Code] = ACT_ERRORS;
+    const ERRORS: &'static [Code] = CLICK_ERRORS;
     const ALIASES: &'static [(&'static str, &'static str)] = &[("selector", "element")];
     const GROUP: Group = Group::Elements;
     type Output = Data<Acted>;
@@ -934,7 +979,7 @@ pub struct SetUiElementValue {
 impl Tool for SetUiElementValue {
     const NAME: &'static str = "set_ui_element_value";
     const EFFECT: Effect = Effect::Input;
-    const ERRORS: &'static [Code] = ACT_ERRORS;
+    const ERRORS: &'static [Code] = CLICK_ERRORS;
     const ALIASES: &'static [(&'static str, &'static str)] = &[("selector", "element"), ("text", "value")];
     const SECRET: &'static [&'static str] = &["value"];
     const GROUP: Group = Group::Elements;

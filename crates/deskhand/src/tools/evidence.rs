@@ -175,12 +175,17 @@ impl Witness {
             return Ok(None);
         };
         let pid = self.pid;
-        while let Some(change) = watch.next(&cx.call, until)? {
-            if counts(&change) && (pid.is_none() || change.pid.is_none() || change.pid == pid) {
-                return Ok(Some(describe(&change)));
+        let mut best: Option<Change> = None;
+        // After the first one only what is there already: the most telling of a burst is the evidence.
+        for _ in 0..MOST_OF_A_BURST {
+            let end = if best.is_some() { Instant::now() } else { until };
+            let Some(change) = watch.next(&cx.call, end)? else { break };
+            let own = pid.is_none() || change.pid.is_none() || change.pid == pid;
+            if own && counts(&change) && best.as_ref().is_none_or(|best| tells(best) < tells(&change)) {
+                best = Some(change);
             }
         }
-        Ok(None)
+        Ok(best.as_ref().map(describe))
     }
 }
 
@@ -199,6 +204,25 @@ fn counts(change: &Change) -> bool {
     }
 }
 
+/// A page may say thousands of things at once; its first ones will do.
+const MOST_OF_A_BURST: usize = 100;
+
+/// How much a change tells of what was done: that the focus moved is the least.
+fn tells(change: &Change) -> u32 {
+    match change.kind {
+        Kind::State if change.detail == "focused" => 0,
+        Kind::Focused => 1,
+        Kind::Caret => 2,
+        Kind::Window => 3,
+        Kind::Children => 4,
+        Kind::Selection => 5,
+        Kind::State => 6,
+        Kind::Property => 7,
+        Kind::Text => 8,
+        Kind::Value => 9,
+    }
+}
+
 /// A change in words.
 pub fn describe(change: &Change) -> String {
     let detail = &change.detail;
@@ -207,12 +231,17 @@ pub fn describe(change: &Change) -> String {
         Kind::Focused => "the keyboard focus moved".to_owned(),
         Kind::Text => format!("a text changed ({detail})"),
         Kind::Caret => "the caret moved".to_owned(),
-        Kind::Value => "a value changed".to_owned(),
-        Kind::Property => format!("a property changed ({detail})"),
+        Kind::Value => format!("a value changed{}", to(change)),
+        Kind::Property => format!("a property changed ({detail}){}", to(change)),
         Kind::Children => format!("elements were {}", if change.on { "added" } else { "removed" }),
         Kind::Selection => "the selection changed".to_owned(),
         Kind::Window => format!("a window changed ({detail})"),
     }
+}
+
+/// What something became, where its application says it.
+fn to(change: &Change) -> String {
+    change.text.as_deref().map_or(String::new(), |text| format!(" to {}", short(text)))
 }
 
 /// What is different about an element now, in words. Nothing when it is the same or cannot be read.

@@ -122,7 +122,14 @@ fn again(cx: &Context, name: &str, shown: &Shown, stale: Error) -> Result<Found>
     let Ok(tree) =
         cx.desktop.elements.tree(&cx.call, &TreeQuery { bounds: Bounds::No, ..TreeQuery::new(root) })
     else {
-        return Err(stale.remedy("Its window or application is gone: look at what is there now."));
+        let message = format!(
+            "{name} ({} {}) is gone, and so is its window or application.",
+            shown.role,
+            short(&shown.name)
+        );
+        return Err(Error::new(Code::ElementStale, message)
+            .os(stale.message)
+            .remedy("Look at what is there now: list_windows, get_ui_elements."));
     };
     let alike: Vec<&Node> = tree.nodes.iter().filter(|node| shown.resembles(&node.element)).collect();
     if let [only] = alike[..] {
@@ -195,6 +202,14 @@ fn one(cx: &Context, tree: &Tree, matches: &[usize], text: &str) -> Result<usize
                 "Pass the ref of the one you mean, or narrow the selector (:nth(1), a parent, a state).",
             ));
         }
+    }
+    if let (true, Some(silent)) = (tree.nodes.is_empty(), tree.silent.first()) {
+        return Err(Error::new(
+            Code::Timeout,
+            format!("{} did not answer, so {text:?} could not be looked for.", silent.application),
+        )
+        .os(&silent.reason)
+        .remedy("The application hangs or is stopped: wait, or quit it by force (quit_app)."));
     }
     let near = Selector::parse(text).map(|selector| selector.explain(tree)).unwrap_or_default();
     let mut error =

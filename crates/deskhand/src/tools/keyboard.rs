@@ -64,11 +64,19 @@ struct Aim {
     element: Option<Found>,
 }
 
-/// Activates what the caller names and confirms it; without a name nothing is activated.
-fn aim(cx: &Context, element: Option<&str>, window: Option<&str>, application: Option<&str>) -> Result<Aim> {
+/// Activates what the caller names and confirms it; without a name nothing is activated. An element that
+/// does not suit is refused before anything is.
+fn aim(
+    cx: &Context,
+    element: Option<&str>,
+    window: Option<&str>,
+    application: Option<&str>,
+    suits: fn(&Context, Option<&Element>) -> Result<()>,
+) -> Result<Aim> {
     let which = Which { element, window, application };
     if element.is_some() {
         let found = find::act(cx, which)?;
+        suits(cx, Some(&found.element))?;
         let acted = elements::focus(cx, &found)?;
         if acted.effect != Seen::Confirmed {
             return Err(Error::new(
@@ -99,6 +107,11 @@ fn aim(cx: &Context, element: Option<&str>, window: Option<&str>, application: O
         .remedy("Look at what has the keyboard (list_windows), a dialog perhaps."));
     }
     Ok(Aim { window: Some(wanted), element: None })
+}
+
+/// Keys go to anything that takes the keyboard: one copies from a read-only field, say.
+fn anything(_: &Context, _: Option<&Element>) -> Result<()> {
+    Ok(())
 }
 
 /// The window of an application that its keys go to: its focused one, else its topmost.
@@ -186,7 +199,13 @@ impl Tool for TypeText {
     fn call(self, cx: &Context) -> Result<Data<Typed>> {
         cx.desktop.check_text(&cx.call, &self.text)?;
         let characters = self.text.chars().count();
-        let aim = aim(cx, self.element.as_deref(), self.window.as_deref(), self.application.as_deref())?;
+        let aim = aim(
+            cx,
+            self.element.as_deref(),
+            self.window.as_deref(),
+            self.application.as_deref(),
+            refuse_read_only,
+        )?;
         // Who has the keyboard is asked of the application: without a tree typing works and is unverified.
         let field = match &aim.element {
             Some(found) => Some(found.element.clone()),
@@ -222,7 +241,7 @@ fn refuse_read_only(cx: &Context, field: Option<&Element>) -> Result<()> {
         let why = if read_only { "read-only" } else { "disabled" };
         return Err(Error::new(
             Code::ElementNotActionable,
-            format!("{} has the keyboard and is {why}; nothing was typed.", find::line(&name, field)),
+            format!("{} is {why}; nothing was typed.", find::line(&name, field)),
         )
         .remedy("Choose a field that can be edited."));
     }
@@ -387,7 +406,8 @@ impl Tool for PressKey {
     fn call(self, cx: &Context) -> Result<Data<Acted>> {
         let (held, key) = parse_combination(&self.key)?;
         let key = if held.is_empty() && self.modifiers.is_empty() { key } else { plain(key) };
-        let aim = aim(cx, self.element.as_deref(), self.window.as_deref(), self.application.as_deref())?;
+        let aim =
+            aim(cx, self.element.as_deref(), self.window.as_deref(), self.application.as_deref(), anything)?;
         let settle = self.settle_ms.map_or(cx.server.config.settle, Ranged::milliseconds);
         let delay = self.delay_ms.map_or(Duration::ZERO, Ranged::milliseconds);
         let witness = KeyWitness::begin(cx, aim.window.as_ref(), !settle.is_zero());
@@ -529,7 +549,13 @@ impl Tool for HoldKey {
             let was = cx.desktop.input(&cx.call)?.take_back(held)?;
             if was { state_of(cx, key, false)? } else { Acted::no_change(format!("No client held {key}.")) }
         } else {
-            let aim = aim(cx, self.element.as_deref(), self.window.as_deref(), self.application.as_deref())?;
+            let aim = aim(
+                cx,
+                self.element.as_deref(),
+                self.window.as_deref(),
+                self.application.as_deref(),
+                anything,
+            )?;
             let limit = self.duration_ms.map_or(super::pointer::LONGEST_HOLD, Ranged::milliseconds);
             cx.desktop.hand_over(&cx.call, cx.client.id, held, limit)?;
             Acted { window_title: aim.window.map(|window| window.title), ..state_of(cx, key, true)? }

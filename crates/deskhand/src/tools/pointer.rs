@@ -98,6 +98,7 @@ pub struct Click {
 
 impl Tool for Click {
     const NAME: &'static str = "click";
+    const HIDDEN: &'static [&'static str] = &["show_animation"];
     const EFFECT: Effect = Effect::Input;
     const ERRORS: &'static [Code] = CLICK_ERRORS;
     const GROUP: Group = Group::Pointer;

@@ -90,6 +90,7 @@ pub struct TakeScreenshot {
 
 impl Tool for TakeScreenshot {
     const NAME: &'static str = "take_screenshot";
+    const HIDDEN: &'static [&'static str] = &["include_shadow", "include_cursor"];
     const EFFECT: Effect = Effect::File;
     const ERRORS: &'static [Code] = &[
         Code::DisplayNotFound,

@@ -139,7 +139,8 @@ impl Tool for Drag {
         let mut acted = drop_witness.conclude(cx, settle, None)?;
         if acted.effect == Seen::NoChangeSeen {
             // Sliders and selections follow the pointer: the consequence came before the release.
-            acted = words.conclude(cx, Duration::from_millis(1), None)?;
+            let on_the_way = words.conclude(cx, Duration::from_millis(1), None)?;
+            acted = if on_the_way.effect == Seen::Confirmed { on_the_way } else { acted };
         }
         if place != end {
             acted.reason =
@@ -514,7 +515,7 @@ fn why_not(cx: &Context, window: Option<&Window>, place: Point) -> Result<String
             && element.bounds.is_some_and(|bounds| bounds.contains(place))
     };
     if tree.nodes.iter().any(|node| scrolls(&node.element)) {
-        return Ok("Nothing moved: what scrolls there is at its end in this direction.".to_owned());
+        return Ok("Nothing moved: what scrolls there is at its end in this direction, or scrolls only in the other one.".to_owned());
     }
     Err(Error::new(Code::NotScrollable, format!("Nothing at {place} scrolls.")).remedy(
         "Scroll in an element that does: find_elements with the role scroll_pane, list, tree, table or document.",

@@ -78,6 +78,12 @@ impl Tool for RunSteps {
     const GROUP: Group = Group::Steps;
     type Output = Data<Ran>;
 
+    fn effect(&self) -> Effect {
+        // Steps that only look change nothing together either.
+        let effects = self.steps.iter().filter_map(|step| super::find(&step.tool, Value::Null));
+        effects.map(|(row, _)| row.effect).max().unwrap_or(Effect::Read)
+    }
+
     fn patience(&self) -> Duration {
         let delay = self.delay_ms.map_or(Duration::ZERO, Ranged::milliseconds);
         let steps = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);

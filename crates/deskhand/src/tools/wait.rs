@@ -146,7 +146,7 @@ impl WaitFor {
     }
 
     fn late(&self, seen: &str) -> Error {
-        Error::new(Code::Timeout, format!("{} did not come true in time.", self.words()))
+        Error::new(Code::Timeout, format!("This did not come true in time: {}.", self.words()))
             .found((!seen.is_empty()).then(|| seen.to_owned()))
             .remedy("Look at the screen; pass a larger timeout_ms if it only needs longer.")
     }

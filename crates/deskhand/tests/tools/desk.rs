@@ -33,6 +33,7 @@ impl Desk {
         let (desktop, control) = fake.build();
         // Nothing here takes its time, so a consequence is there at once or never.
         let mut config = Config { settle: Duration::from_millis(20), ..Config::default() };
+        config.write_folders = vec![std::env::temp_dir()];
         change(&mut config);
         let server = Server::new(desktop, config);
         let client = server.client("test");
@@ -129,7 +130,7 @@ pub fn print(result: &Result<Reply>) -> String {
             steady(&mut data);
             encode::terminal(&Ok(Reply::Data(data)))
         }
-        other => encode::terminal(other),
+        other => encode::terminal(other).replace(&std::env::temp_dir().display().to_string(), "TMP"),
     }
 }
 

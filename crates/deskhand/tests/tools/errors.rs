@@ -57,7 +57,7 @@ fn ordinary(desk: &Desk, tool: &str) -> Value {
             desk.data("open_application", json!({ "application": "Calculator" }));
             json!({ "application": "Calculator" })
         }
-        "run_steps" => json!({ "steps": [{ "tool": "cursor_position" }] }),
+        "run_steps" => json!({ "steps": [{ "tool": "move_mouse", "arguments": { "x": 5, "y": 5 } }] }),
         _ => panic!("{tool} has no ordinary case: add one here, and one that is compared beside it"),
     }
 }
@@ -242,7 +242,7 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
         }
         (Code::WindowNotFound, "take_screenshot") => without(point, json!({ "window": "Nowhere" })),
         (Code::WindowNotFound, "left_mouse_up") => without(&[], json!({ "window": "No", "x": 5, "y": 5 })),
-        (Code::WindowNotFound | Code::AmbiguousTarget, "wait_for") => {
+        (Code::WindowNotFound, "wait_for") => {
             without(&["selector"], json!({ "still_ms": 50, "window": "Nowhere" }));
         }
         (Code::WindowNotFound, _) => without(&[], json!({ "window": "Nowhere" })),
@@ -257,6 +257,14 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
         (Code::WindowMinimized, "drag") => {
             desk.data("minimize_window", json!({ "window": "8" }));
             without(&[], json!({ "window": "8" }));
+        }
+        (Code::WindowMinimized, "click_ui_element" | "set_ui_element_value") => {
+            // It declares no action, so it would have to be clicked where it shows.
+            desk.data("minimize_window", json!({ "window": "9" }));
+            without(&["value"], json!({ "element": "check_box[name=\"Show at start\"]" }));
+            if row.name == "set_ui_element_value" {
+                without(&[], json!({ "value": false }));
+            }
         }
         (Code::WindowMinimized, _) => {
             desk.data("minimize_window", json!({ "window": "8" }));

@@ -1,1 +1,135 @@
+//! What is not allowed is neither listed nor done.
 
+use crate::desk::Desk;
+use deskhand_core::fake::Fake;
+use expect_test::expect;
+use serde_json::json;
+
+fn with(read_only: bool, allow: &[&str], deny: &[&str]) -> Desk {
+    let list = |rules: &[&str]| rules.iter().map(|rule| (*rule).to_owned()).collect();
+    Desk::with(Fake::new(), |config| {
+        config.policy.read_only = read_only;
+        config.policy.allow = list(allow);
+        config.policy.deny = list(deny);
+    })
+}
+
+#[test]
+fn read_only_looks_and_does_not_touch() {
+    let desk = with(true, &[], &[]);
+    desk.check(
+        "cursor_position",
+        json!({}),
+        expect![[r#"
+        x: 640
+        y: 400
+        display: 0
+        window_title: "Untitled - Editor"
+        window: 7
+    "#]],
+    );
+    desk.check(
+        "click",
+        json!({ "x": 1, "y": 1 }),
+        expect![[r#"
+        denied_by_policy: click would make input, and Deskhand was started with --read-only.
+          remedy: Start it without --read-only to allow this.
+    "#]],
+    );
+    desk.check(
+        "take_screenshot",
+        json!({ "x": 0, "y": 0, "width": 9, "height": 9 }),
+        expect![[r#"
+        Pass image=i1 with coordinates from this picture. 160x100 of a region, 9x9 at (0, 0).
+    "#]],
+    );
+    desk.check(
+        "take_screenshot",
+        json!({ "file_path": "/tmp/deskhand-never.png" }),
+        expect![[r#"
+        denied_by_policy: take_screenshot would write a file, and Deskhand was started with --read-only.
+          remedy: Start it without --read-only to allow this.
+    "#]],
+    );
+    desk.check(
+        "run_steps",
+        json!({ "steps": [{ "tool": "cursor_position" }] }),
+        expect![[r#"
+        denied_by_policy: run_steps would make input, and Deskhand was started with --read-only.
+          remedy: Start it without --read-only to allow this.
+    "#]],
+    );
+    desk.check(
+        "launch_app",
+        json!({ "application": "Viewer" }),
+        expect![[r#"
+        denied_by_policy: launch_app would change the desktop, and Deskhand was started with --read-only.
+          remedy: Start it without --read-only to allow this.
+    "#]],
+    );
+    assert!(desk.control.log().is_empty());
+}
+
+#[test]
+fn tools_groups_and_effects_can_be_denied() {
+    let desk = with(false, &[], &["click", "keyboard", "change"]);
+    desk.check(
+        "click",
+        json!({ "x": 1, "y": 1 }),
+        expect![[r#"
+        denied_by_policy: click is off: Deskhand was started with --deny click.
+          remedy: Start it without that option to allow this.
+    "#]],
+    );
+    desk.check(
+        "double_click",
+        json!({ "x": 1, "y": 1 }),
+        expect![[r#"
+        denied_by_policy: click is off: Deskhand was started with --deny click.
+          remedy: Start it without that option to allow this.
+    "#]],
+    );
+    desk.check(
+        "press_key",
+        json!({ "key": "x" }),
+        expect![[r#"
+        denied_by_policy: press_key is off: Deskhand was started with --deny keyboard.
+          remedy: Start it without that option to allow this.
+    "#]],
+    );
+    desk.check(
+        "close_window",
+        json!({ "window": 8 }),
+        expect![[r#"
+        denied_by_policy: close_window is off: Deskhand was started with --deny change.
+          remedy: Start it without that option to allow this.
+    "#]],
+    );
+    desk.check(
+        "run_steps",
+        json!({ "steps": [{ "tool": "press_key", "arguments": { "key": "x" } }] }),
+        expect![[r#"
+            succeeded: 0
+            total: 1
+            steps:
+              - tool press_key  ok false  error {code denied_by_policy  message "press_key is off: Deskhand was started with --deny keyboard."  detail {remedy "Start it without that option to allow this."}  retry false}  duration_ms …
+        "#]],
+    );
+    assert!(desk.control.log().is_empty());
+}
+
+#[test]
+fn interpreters_need_leave() {
+    let desk = with(false, &["shell"], &[]);
+    desk.check(
+        "launch_app",
+        json!({ "application": "sh", "wait_ms": 0 }),
+        expect![[r#"
+        effect: unverified
+        reason: "wait_ms is 0, so no window was waited for."
+        name: sh
+        pid: 201
+        > launch sh
+    "#]],
+    );
+}

@@ -1,1 +1,210 @@
+//! Displays and screenshots.
 
+use crate::desk::{Desk, check, plain};
+use expect_test::expect;
+use serde_json::json;
+
+#[test]
+fn displays() {
+    check(
+        plain,
+        "list_displays",
+        json!({}),
+        expect![[r#"
+        displays:
+          - index 0  id FAKE-1  name "Built-in display"  bounds {x 0  y 0  width 1280  height 800}  work_area {x 0  y 32  width 1280  height 768}  scale 1.0  refresh_hz 60.0  primary true  resource displays/0
+          - index 1  id FAKE-2  name "Second display"  bounds {x -1024  y 0  width 1024  height 768}  work_area {x -1024  y 0  width 1024  height 768}  scale 1.0  refresh_hz 60.0  primary false  resource displays/1
+    "#]],
+    );
+    check(
+        plain,
+        "get_display_info",
+        json!({ "page_size": 1 }),
+        expect![[r#"
+        displays:
+          - index 0  id FAKE-1  name "Built-in display"  bounds {x 0  y 0  width 1280  height 800}  work_area {x 0  y 32  width 1280  height 768}  scale 1.0  refresh_hz 60.0  primary true  resource displays/0
+        next_page_token: p5a5b
+    "#]],
+    );
+    check(
+        plain,
+        "get_display",
+        json!({ "display": "displays/1" }),
+        expect![[r#"
+        index: 1
+        id: FAKE-2
+        name: "Second display"
+        bounds: x -1024  y 0  width 1024  height 768
+        work_area: x -1024  y 0  width 1024  height 768
+        scale: 1.0
+        refresh_hz: 60.0
+        primary: false
+        resource: displays/1
+    "#]],
+    );
+    check(
+        plain,
+        "get_display",
+        json!({ "name": "second display" }),
+        expect![[r#"
+        index: 1
+        id: FAKE-2
+        name: "Second display"
+        bounds: x -1024  y 0  width 1024  height 768
+        work_area: x -1024  y 0  width 1024  height 768
+        scale: 1.0
+        refresh_hz: 60.0
+        primary: false
+        resource: displays/1
+    "#]],
+    );
+}
+
+#[test]
+fn pictures_say_how_to_use_them() {
+    check(
+        plain,
+        "take_screenshot",
+        json!({}),
+        expect![[r#"
+        Pass image=i1 with coordinates from this picture. 160x100 of display 0, 1280x800 at (0, 0).
+    "#]],
+    );
+    check(
+        plain,
+        "take_screenshot",
+        json!({ "display": 1, "max_width": 512 }),
+        expect![[r#"
+        Scaled 0.50: pass image=i1 with coordinates from this picture. 512x384 of display 1, 1024x768 at (-1024, 0).
+    "#]],
+    );
+    check(
+        plain,
+        "screenshot",
+        json!({ "window": "Tips" }),
+        expect![[r#"
+        Pass image=i1 with coordinates from this picture. 500x400 of window 9 "Tips - Editor", 500x400 at (-900, 100).
+    "#]],
+    );
+    check(
+        plain,
+        "take_screenshot",
+        json!({ "element": "save-button", "format": "webp" }),
+        expect![[r#"
+        Pass image=i1 with coordinates from this picture. 80x28 of e1 button "Save", 80x28 at (48, 92).
+    "#]],
+    );
+    check(
+        plain,
+        "take_screenshot",
+        json!({ "x": 0, "y": 0, "width": 100, "height": 50, "display": 1 }),
+        expect![[r#"
+            Pass image=i1 with coordinates from this picture. 500x400 of a region, 100x50 at (-1024, 0).
+        "#]],
+    );
+    check(
+        plain,
+        "take_screenshot",
+        json!({ "x": 1270, "y": 0, "width": 100, "height": 50 }),
+        expect![[r#"
+        coordinates_out_of_bounds: The region 100x50 at (1270, 0) is not all on the screen.
+          expected: a region within 2304x800 at (-1024, 0)
+          found: display 0: 1280x800 at (0, 0); display 1: 1024x768 at (-1024, 0)
+    "#]],
+    );
+    check(
+        plain,
+        "take_screenshot",
+        json!({ "window": 7, "element": "save-button" }),
+        expect![[r#"
+        invalid_argument: A screenshot is of a window, of an element or of a region: pass one of them.
+    "#]],
+    );
+    check(
+        plain,
+        "capture_screenshot",
+        json!({ "include_shadow": true }),
+        expect![[r#"
+        invalid_argument: The arguments do not fit: include_shadow is no parameter.
+          expected: display?: a string, window?: a string, element?: a string, x?: a number, y?: a number, width?: an integer from 1 to 65535, height?: an integer from 1 to 65535, format?: one of auto, png, jpeg, webp, quality?: an integer from 1 to 100, max_width?: an integer from 0 to 65535, max_height?: an integer from 0 to 65535, max_bytes?: an integer from 0 to 50000000, pointer?: true or false, file_path?: a string, overwrite?: true or false, unchanged_since?: a string
+    "#]],
+    );
+    check(
+        plain,
+        "capture_region_screenshot",
+        json!({ "region_x": 0, "region_y": 0, "width": 10, "height": 10 }),
+        expect![[r#"
+            Pass image=i1 with coordinates from this picture. 10x10 of a region, 10x10 at (0, 0).
+        "#]],
+    );
+    check(
+        plain,
+        "capture_window_screenshot",
+        json!({ "window_id": 8 }),
+        expect![[r#"
+        Pass image=i1 with coordinates from this picture. 10x10 of window 8 "Calculator", 260x344 at (800, 100).
+    "#]],
+    );
+    check(
+        plain,
+        "zoom",
+        json!({ "x": 5, "y": 5 }),
+        expect![[r#"
+        Pass image=i1 with coordinates from this picture. 500x400 of a region, 640x400 at (0, 0).
+    "#]],
+    );
+    check(
+        plain,
+        "zoom",
+        json!({ "coordinate": [640, 400], "scale": 4 }),
+        expect![[r#"
+        Pass image=i1 with coordinates from this picture. 500x400 of a region, 320x200 at (480, 300).
+    "#]],
+    );
+    check(
+        plain,
+        "zoom",
+        json!({ "coordinate": [640, 400], "scale": 0.5 }),
+        expect![[r#"
+        invalid_argument: scale has to be from 1 to 64, not 0.5.
+    "#]],
+    );
+    check(
+        plain,
+        "take_screenshot",
+        json!({ "file_path": "/etc/passwd.png" }),
+        expect![[r#"
+        denied_by_policy: /etc/passwd.png lies outside the folders that may be written to.
+          expected: a path in one of the allowed folders
+          found: /tmp/wt/tables/crates/deskhand; /tmp
+          remedy: Choose one of those folders, or start Deskhand with --write-folder.
+    "#]],
+    );
+}
+
+#[test]
+fn an_unchanged_screen_is_said_in_a_few_words() {
+    let desk = Desk::new();
+    desk.check(
+        "take_screenshot",
+        json!({}),
+        expect![[r#"
+        Pass image=i1 with coordinates from this picture. 160x100 of display 0, 1280x800 at (0, 0).
+    "#]],
+    );
+    desk.check(
+        "take_screenshot",
+        json!({ "unchanged_since": "i1" }),
+        expect![[r#"
+        Unchanged since i1: use that picture and its image id.
+    "#]],
+    );
+    desk.data("type_text", json!({ "text": "x" }));
+    desk.check(
+        "take_screenshot",
+        json!({ "unchanged_since": "i1" }),
+        expect![[r#"
+        Pass image=i2 with coordinates from this picture. 80x28 of display 0, 1280x800 at (0, 0).
+    "#]],
+    );
+}
