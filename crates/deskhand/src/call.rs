@@ -32,6 +32,8 @@ pub struct Config {
     pub write_folders: Vec<PathBuf>,
     /// How long a change waits for its consequence to show.
     pub settle: Duration,
+    /// How long a window manager gets to do what it was asked.
+    pub window_patience: Duration,
 }
 
 impl Default for Config {
@@ -43,6 +45,7 @@ impl Default for Config {
             input_timeout: Duration::from_millis(input_ms.filter(|ms| 0 < *ms).unwrap_or(5000)),
             write_folders: std::env::current_dir().ok().into_iter().chain([std::env::temp_dir()]).collect(),
             settle: Duration::from_millis(100),
+            window_patience: Duration::from_millis(2000),
         }
     }
 }

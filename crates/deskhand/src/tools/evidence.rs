@@ -176,12 +176,12 @@ impl Witness {
         };
         let pid = self.pid;
         let mut best: Option<Change> = None;
-        // After the first one only what is there already: the most telling of a burst is the evidence.
+        // After the first one only what is there already: the last of the most telling is the evidence.
         for _ in 0..MOST_OF_A_BURST {
             let end = if best.is_some() { Instant::now() } else { until };
             let Some(change) = watch.next(&cx.call, end)? else { break };
             let own = pid.is_none() || change.pid.is_none() || change.pid == pid;
-            if own && counts(&change) && best.as_ref().is_none_or(|best| tells(best) < tells(&change)) {
+            if own && counts(&change) && best.as_ref().is_none_or(|best| tells(best) <= tells(&change)) {
                 best = Some(change);
             }
         }

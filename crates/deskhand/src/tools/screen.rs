@@ -154,7 +154,10 @@ impl Tool for TakeScreenshot {
             data["bytes"] = json!(encoded.bytes().len());
             return Ok(Reply::Data(data));
         }
-        let text = caption(&image, &shot, &encoded, options.format);
+        let mut text = caption(&image, &shot, &encoded, options.format);
+        if self.include_shadow.is_some() {
+            text.push_str(" include_shadow has no effect here.");
+        }
         Ok(Reply::Picture(Picture { base64: encoded.base64(), mime: encoded.mime, text, data }))
     }
 }

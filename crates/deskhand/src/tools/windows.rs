@@ -32,9 +32,6 @@ pub static ALIASES: &[Alias] = &[same("activate_window", "focus_window")];
 const WINDOW_ERRORS: &[Code] =
     &[Code::WindowNotFound, Code::AmbiguousTarget, Code::SecureDesktopActive, Code::Busy];
 
-/// How long a window manager gets to do what it was asked.
-const PATIENCE: Duration = Duration::from_millis(2000);
-
 /// A window as it is shown to callers.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct WindowInfo {
@@ -218,16 +215,20 @@ pub fn focus(cx: &Context, window: &Window) -> Result<Acted> {
         .iter()
         .find(|other| other.focused)
         .map_or("nothing".to_owned(), |other| format!("{:?}", other.title));
-    let has = cx.call.until_within(PATIENCE, "waiting for the window to get the keyboard", || {
-        let windows = cx.desktop.windows.list(&cx.call)?;
-        Ok(windows.into_iter().find(|other| other.id == window.id && other.focused))
-    })?;
+    let has = cx.call.until_within(
+        cx.server.config.window_patience,
+        "waiting for the window to get the keyboard",
+        || {
+            let windows = cx.desktop.windows.list(&cx.call)?;
+            Ok(windows.into_iter().find(|other| other.id == window.id && other.focused))
+        },
+    )?;
     Ok(match has {
         Some(now) => Acted::confirmed(format!("keyboard focus {had} → {:?}", now.title)),
         None => Acted::no_change(format!(
             "The window manager did not give {:?} the keyboard within {} ms; {had} has it still.",
             window.title,
-            PATIENCE.as_millis()
+            cx.server.config.window_patience.as_millis()
         )),
     })
 }
@@ -422,9 +423,11 @@ fn set_state(cx: &Context, window: &Window, wanted: WindowState) -> Result<Acted
         return Ok(Acted::confirmed(format!("it was {} already", state_name(wanted))));
     }
     cx.desktop.windows.set_state(&cx.call, window.id, wanted)?;
-    let reached = cx.call.until_within(PATIENCE, "waiting for the window to change its state", || {
-        Ok((again(cx, window.id)?.state == wanted).then_some(()))
-    })?;
+    let reached = cx.call.until_within(
+        cx.server.config.window_patience,
+        "waiting for the window to change its state",
+        || Ok((again(cx, window.id)?.state == wanted).then_some(())),
+    )?;
     let now = again(cx, window.id)?.state;
     Ok(match reached {
         Some(()) => Acted::confirmed(format!("{} → {}", state_name(before), state_name(wanted))),
@@ -453,16 +456,17 @@ fn close(cx: &Context, window: &Window) -> Result<Data<WindowActed>> {
         Gone,
         Asks(String),
     }
-    let came = cx.call.until_within(PATIENCE, "waiting for the window to close", || {
-        let now = cx.desktop.windows.list(&cx.call)?;
-        if !now.iter().any(|other| other.id == window.id) {
-            return Ok(Some(Came::Gone));
-        }
-        let asks = now
-            .iter()
-            .find(|other| other.pid == window.pid && !before.iter().any(|known| known.id == other.id));
-        Ok(asks.map(|asks| Came::Asks(target::line(asks))))
-    })?;
+    let came =
+        cx.call.until_within(cx.server.config.window_patience, "waiting for the window to close", || {
+            let now = cx.desktop.windows.list(&cx.call)?;
+            if !now.iter().any(|other| other.id == window.id) {
+                return Ok(Some(Came::Gone));
+            }
+            let asks = now
+                .iter()
+                .find(|other| other.pid == window.pid && !before.iter().any(|known| known.id == other.id));
+            Ok(asks.map(|asks| Came::Asks(target::line(asks))))
+        })?;
     let acted = match came {
         Some(Came::Gone) => Acted::confirmed(format!("the window {:?} is gone", window.title)),
         Some(Came::Asks(line)) => Acted::no_change(format!(

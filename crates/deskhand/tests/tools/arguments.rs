@@ -11,7 +11,7 @@ fn every_fault_is_named_at_once() {
         "click",
         json!({ "x": "left", "buton": "left", "button": "top", "click_count": 7, "modifiers": ["hyper"] }),
         expect![[r#"
-            invalid_argument: The arguments do not fit: x has to be a number, not the string "left"; buton is no parameter; button has to be one of left, middle, right, back, forward, not the string "top"; click_count has to be an integer from 1 to 3, not the integer 7; modifiers[0] has to be one of ctrl, shift, alt, meta, primary, not the string "hyper".
+            invalid_argument: The arguments do not fit: x has to be a number, not the string "left"; buton is no parameter (is button meant?); button has to be one of left, middle, right, back, forward, not the string "top"; click_count has to be an integer from 1 to 3, not the integer 7; modifiers[0] has to be one of ctrl, shift, alt, meta, primary, not the string "hyper".
               expected: x?: a number, y?: a number, display?: a string, window?: a string, image?: a string, element?: a string, button?: one of left, middle, right, back, forward, click_count?: an integer from 1 to 3, modifiers?: an array of one of ctrl, shift, alt, meta, primary, settle_ms?: an integer from 0 to 10000
         "#]],
     );
@@ -172,7 +172,7 @@ fn near_names_are_offered_for_an_unknown_tool() {
     let error = deskhand::call::unknown_tool("click_elemnt");
     expect![[r#"
         invalid_argument: There is no tool called "click_elemnt".
-          found: click
+          found: click_element; click_ui_element; click
           remedy: List the tools for their names."#]]
     .assert_eq(&crate::desk::print(&Err(error)));
     let error = deskhand::call::unknown_tool("TypeText");
@@ -184,13 +184,13 @@ fn near_names_are_offered_for_an_unknown_tool() {
     let error = deskhand::call::unknown_tool("mouse");
     expect![[r#"
         invalid_argument: There is no tool called "mouse".
-          found: move_mouse; left_mouse_down; left_mouse_up; mouse_move
+          found: move_mouse; mouse_move; left_mouse_up; left_mouse_down
           remedy: List the tools for their names."#]]
     .assert_eq(&crate::desk::print(&Err(error)));
     let error = deskhand::call::unknown_tool("");
     expect![[r#"
         invalid_argument: There is no tool called "".
-          found: take_screenshot; zoom; list_displays; get_display; get_ui_elements; find_elements; get_element; get_element_actions; click_ui_element; get_ui_element_value; set_ui_element_value; perform_element_action; focus_ui_element; scroll_to_element; wait_for; click; double_click; move_mouse; left_mouse_down; left_mouse_up; 39 more
-          remedy: List the tools for their names."#]].assert_eq(&crate::desk::print(&Err(error)));
+          remedy: List the tools for their names."#]]
+    .assert_eq(&crate::desk::print(&Err(error)));
     assert!(Desk::new().server.prepare(&Desk::new().client, "clik", json!({}), None).is_none());
 }

@@ -32,7 +32,11 @@ impl Desk {
         }
         let (desktop, control) = fake.build();
         // Nothing here takes its time, so a consequence is there at once or never.
-        let mut config = Config { settle: Duration::from_millis(20), ..Config::default() };
+        let mut config = Config {
+            settle: Duration::from_millis(20),
+            window_patience: Duration::from_millis(200),
+            ..Config::default()
+        };
         config.write_folders = vec![std::env::temp_dir()];
         change(&mut config);
         let server = Server::new(desktop, config);

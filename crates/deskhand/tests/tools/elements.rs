@@ -177,13 +177,13 @@ fn clicking_by_action_and_by_pointer() {
         "click_ui_element",
         json!({ "element": "save-button" }),
         expect![[r#"
-        effect: confirmed
-        evidence: "a property changed (name)"
-        via: action
-        target: "e1 button \"Save\""
-        window_title: "Untitled - Editor"
-        > perform editor/save click
-    "#]],
+            effect: confirmed
+            evidence: "a property changed (name) to \"Saved\""
+            via: action
+            target: "e1 button \"Save\""
+            window_title: "Untitled - Editor"
+            > perform editor/save click
+        "#]],
     );
     check(
         plain,
@@ -450,11 +450,11 @@ fn actions_focus_and_scrolling() {
         "focus_ui_element",
         json!({ "element": "button[name=\"=\"]" }),
         expect![[r#"
-        effect: confirmed
-        evidence: "it had the keyboard already"
-        target: "e1 button \"=\""
-        > focus 8
-    "#]],
+            effect: confirmed
+            evidence: "keyboard focus \"Untitled - Editor\" → \"Calculator\"; in that window it has the keyboard"
+            target: "e1 button \"=\""
+            > focus 8
+        "#]],
     );
     check(
         plain,

@@ -333,6 +333,16 @@ fn every_tool_does_its_ordinary_work() {
 }
 
 #[test]
+fn every_other_name_leads_to_its_tool() {
+    for alias in tools::aliases() {
+        let desk = Desk::new();
+        let arguments = ordinary(&desk, alias.tool);
+        let reply = desk.call(alias.name, arguments.clone());
+        assert!(reply.is_ok(), "{} {arguments}: {}", alias.name, print(&reply));
+    }
+}
+
+#[test]
 fn every_error_that_a_tool_names_happens_and_is_told() {
     // The common ones have a test of their own.
     let codes: Vec<Code> = Code::ALL.iter().copied().filter(|code| !COMMON_ERRORS.contains(code)).collect();

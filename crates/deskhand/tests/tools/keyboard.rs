@@ -101,8 +101,8 @@ fn text_that_does_not_arrive_is_not_confirmed() {
         "type_text",
         json!({ "text": "5", "element": "text_field[name=\"Result\"]" }),
         expect![[r#"
-            element_not_actionable: The text_field "Result" cannot have the keyboard.
-            > focus 8
+            element_not_actionable: e1 text_field "Result" is read-only; nothing was typed.
+              remedy: Choose a field that can be edited.
         "#]],
     );
     check(
@@ -185,15 +185,15 @@ fn keys_and_combinations() {
         "press_key",
         json!({ "key": "Ctrl+S" }),
         expect![[r#"
-        effect: confirmed
-        evidence: "a property changed (name)"
-        window_title: "Untitled - Editor"
-        > key ctrl down
-        > key s down
-        > key s up
-        > key ctrl up
-        < editor got ctrl+s
-    "#]],
+            effect: confirmed
+            evidence: "a property changed (name) to \"Saved\""
+            window_title: "Untitled - Editor"
+            > key ctrl down
+            > key s down
+            > key s up
+            > key ctrl up
+            < editor got ctrl+s
+        "#]],
     );
     check(
         plain,

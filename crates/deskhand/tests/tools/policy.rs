@@ -40,8 +40,8 @@ fn read_only_looks_and_does_not_touch() {
         "take_screenshot",
         json!({ "x": 0, "y": 0, "width": 9, "height": 9 }),
         expect![[r#"
-        Pass image=i1 with coordinates from this picture. 160x100 of a region, 9x9 at (0, 0).
-    "#]],
+            Pass image=i1 with coordinates from this picture. 9x9 of a region, 9x9 at (0, 0).
+        "#]],
     );
     desk.check(
         "take_screenshot",
@@ -55,9 +55,11 @@ fn read_only_looks_and_does_not_touch() {
         "run_steps",
         json!({ "steps": [{ "tool": "cursor_position" }] }),
         expect![[r#"
-        denied_by_policy: run_steps would make input, and Deskhand was started with --read-only.
-          remedy: Start it without --read-only to allow this.
-    "#]],
+            succeeded: 1
+            total: 1
+            steps:
+              - tool cursor_position  ok true  result {x 640  y 400  display 0  window_title "Untitled - Editor"  window 7}  duration_ms …
+        "#]],
     );
     desk.check(
         "launch_app",

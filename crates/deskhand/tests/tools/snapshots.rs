@@ -13,33 +13,33 @@ fn a_reading_is_one_line_an_element() {
         "get_ui_elements",
         json!({}),
         expect![[r#"
-        window 7 "Untitled - Editor" of Editor of Editor (snapshot s1: 24 of 38 elements)
-        e1 window "Untitled - Editor" active
-         e3 menu "File"
-         e8 button "Save"
-         e9 button "Undo" disabled
-         e10 check_box "Wrap lines"
-         e11 slider "Zoom" = "100"
-         e12 text_field "Title" = "Untitled"
-         e13 password_field "Password"
-         e14 text_area "Document" = "" focused
-         e15 scroll_pane "Files"
-          e16 list_box "Recent files"
-           e17 list_item "File 1"
-           e18 list_item "File 2"
-           e19 list_item "File 3"
-           e20 list_item "File 4"
-           e21 list_item "File 5"
-           e22 list_item "File 6"
-           e23 list_item "File 7"
-           e24 list_item "File 8"
-           e25 list_item "File 9"
-           e26 list_item "File 10"
-           e27 list_item "File 11"
-           e28 list_item "File 12"
-         e38 label "Ready"
+            window 7 "Untitled - Editor" of Editor (snapshot s1: 24 of 38 elements)
+            e1 window "Untitled - Editor" active
+             e3 menu "File"
+             e8 button "Save"
+             e9 button "Undo" disabled
+             e10 check_box "Wrap lines"
+             e11 slider "Zoom" = "100"
+             e12 text_field "Title" = "Untitled"
+             e13 password_field "Password"
+             e14 text_area "Document" = "" focused
+             e15 scroll_pane "Files"
+              e16 list_box "Recent files"
+               e17 list_item "File 1"
+               e18 list_item "File 2"
+               e19 list_item "File 3"
+               e20 list_item "File 4"
+               e21 list_item "File 5"
+               e22 list_item "File 6"
+               e23 list_item "File 7"
+               e24 list_item "File 8"
+               e25 list_item "File 9"
+               e26 list_item "File 10"
+               e27 list_item "File 11"
+               e28 list_item "File 12"
+             e38 label "Ready"
 
-    "#]],
+        "#]],
     );
     check(
         plain,
@@ -126,7 +126,7 @@ fn a_reading_is_one_line_an_element() {
         "get_ui_elements",
         json!({ "window": 9, "format": "json", "roles": ["link"] }),
         expect![[r#"
-            {"elements":[{"ref":"e1","role":"window","name":"Tips - Editor","states":["enabled","visible"],"bounds":{"x":-900,"y":124,"width":500,"height":376},"window":9,"pid":101,"children":[{"ref":"e2","role":"heading","name":"Tips","states":["enabled","visible"],"bounds":{"x":-892,"y":132,"width":480,"height":28},"window":9,"pid":101},{"ref":"e3","role":"paragraph","name":"Press Ctrl+S to save. Everything else follows from that.","states":["enabled","visible"],"bounds":{"x":-892,"y":168,"width":480,"height":28},"window":9,"pid":101},{"ref":"e4","role":"link","name":"More tips","states":["enabled","focusable","visible"],"bounds":{"x":-892,"y":204,"width":120,"height":28},"window":9,"pid":101},{"ref":"e5","role":"check_box","name":"Show at start","states":["checkable","checked","enabled","focusable","visible"],"bounds":{"x":-892,"y":244,"width":200,"height":28},"window":9,"pid":101},{"ref":"e6","role":"button","name":"Close","states":["enabled","focusable","visible"],"bounds":{"x":-892,"y":284,"width":80,"height":28},"window":9,"pid":101}]}],"truncated":false,"silent":[]}
+            {"elements":[{"ref":"e4","role":"link","name":"More tips","states":["enabled","focusable","visible"],"bounds":{"x":-892,"y":204,"width":120,"height":28},"window":9,"pid":101}],"truncated":false}
         "#]],
     );
     check(
@@ -134,7 +134,7 @@ fn a_reading_is_one_line_an_element() {
         "get_ui_elements",
         json!({ "window": 9, "format": "json", "max_bytes": 900 }),
         expect![[r#"
-            {"elements":[{"ref":"e1","role":"window","name":"Tips - Editor","states":["enabled","visible"],"bounds":{"x":-900,"y":124,"width":500,"height":376},"window":9,"pid":101,"children_cut":1,"children":[{"ref":"e2","role":"heading","name":"Tips","states":["enabled","visible"],"bounds":{"x":-892,"y":132,"width":480,"height":28},"window":9,"pid":101},{"ref":"e3","role":"paragraph","name":"Press Ctrl+S to save. Everything else follows from that.","states":["enabled","visible"],"bounds":{"x":-892,"y":168,"width":480,"height":28},"window":9,"pid":101},{"ref":"e4","role":"link","name":"More tips","states":["enabled","focusable","visible"],"bounds":{"x":-892,"y":204,"width":120,"height":28},"window":9,"pid":101},{"ref":"e5","role":"check_box","name":"Show at start","states":["checkable","checked","enabled","focusable","visible"],"bounds":{"x":-892,"y":244,"width":200,"height":28},"window":9,"pid":101}]}],"truncated":true,"silent":[]}
+            {"elements":[{"ref":"e1","role":"window","name":"Tips - Editor","states":["enabled","visible"],"bounds":{"x":-900,"y":124,"width":500,"height":376},"window":9,"pid":101,"children_cut":1,"children":[{"ref":"e2","role":"heading","name":"Tips","states":["enabled","visible"],"bounds":{"x":-892,"y":132,"width":480,"height":28},"window":9,"pid":101},{"ref":"e3","role":"paragraph","name":"Press Ctrl+S to save. Everything else follows from that.","states":["enabled","visible"],"bounds":{"x":-892,"y":168,"width":480,"height":28},"window":9,"pid":101},{"ref":"e4","role":"link","name":"More tips","states":["enabled","focusable","visible"],"bounds":{"x":-892,"y":204,"width":120,"height":28},"window":9,"pid":101},{"ref":"e5","role":"check_box","name":"Show at start","states":["checkable","checked","enabled","focusable","visible"],"bounds":{"x":-892,"y":244,"width":200,"height":28},"window":9,"pid":101}]}],"truncated":true}
         "#]],
     );
     check(
@@ -156,46 +156,46 @@ fn a_cut_reading_goes_on() {
         "get_ui_elements",
         json!({ "max_bytes": 400 }),
         expect![[r#"
-        window 7 "Untitled - Editor" of Editor of Editor (snapshot s1: 24 of 38 elements)
-        e1 window "Untitled - Editor" active
-         e3 menu "File"
-         e8 button "Save"
-         e9 button "Undo" disabled
-         e10 check_box "Wrap lines"
-         e11 slider "Zoom" = "100"
-         e12 text_field "Title" = "Untitled"
-         e13 password_field "Password"
-         e14 text_area "Document" = "" focused
-         e15 scroll_pane "Files"
-          e16 list_box "Recent files"
-           e17 list_item "File 1"
-           e18 list_item "File 2"
-           e19 list_item "File 3"
-        … 10 more lines: pass page_token=s1-14 for them.
+            window 7 "Untitled - Editor" of Editor (snapshot s1: 24 of 38 elements)
+            e1 window "Untitled - Editor" active
+             e3 menu "File"
+             e8 button "Save"
+             e9 button "Undo" disabled
+             e10 check_box "Wrap lines"
+             e11 slider "Zoom" = "100"
+             e12 text_field "Title" = "Untitled"
+             e13 password_field "Password"
+             e14 text_area "Document" = "" focused
+             e15 scroll_pane "Files"
+              e16 list_box "Recent files"
+               e17 list_item "File 1"
+               e18 list_item "File 2"
+               e19 list_item "File 3"
+            … 10 more lines: pass page_token=s1-14 for them.
 
-    "#]],
+        "#]],
     );
     desk.check(
         "get_ui_elements",
         json!({ "page_token": "s1-9", "max_bytes": 400 }),
         expect![[r#"
-         e15 scroll_pane "Files"
-          e16 list_box "Recent files"
-           e17 list_item "File 1"
-           e18 list_item "File 2"
-           e19 list_item "File 3"
-           e20 list_item "File 4"
-           e21 list_item "File 5"
-           e22 list_item "File 6"
-           e23 list_item "File 7"
-           e24 list_item "File 8"
-           e25 list_item "File 9"
-           e26 list_item "File 10"
-           e27 list_item "File 11"
-           e28 list_item "File 12"
-         e38 label "Ready"
+             e15 scroll_pane "Files"
+              e16 list_box "Recent files"
+               e17 list_item "File 1"
+               e18 list_item "File 2"
+               e19 list_item "File 3"
+               e20 list_item "File 4"
+               e21 list_item "File 5"
+               e22 list_item "File 6"
+               e23 list_item "File 7"
+               e24 list_item "File 8"
+               e25 list_item "File 9"
+               e26 list_item "File 10"
+               e27 list_item "File 11"
+               e28 list_item "File 12"
+             e38 label "Ready"
 
-    "#]],
+        "#]],
     );
     desk.check(
         "get_ui_elements",
@@ -209,8 +209,9 @@ fn a_cut_reading_goes_on() {
         "get_ui_elements",
         json!({ "page_token": "s1-999999" }),
         expect![[r#"
-
-    "#]],
+            invalid_argument: The page token "s1-999999" is unknown or too old.
+              remedy: Read again without page_token.
+        "#]],
     );
 }
 
@@ -267,15 +268,15 @@ fn a_difference_says_what_is_new_gone_and_changed() {
         "get_ui_elements",
         json!({ "since": "s1", "max_bytes": 200 }),
         expect![[r#"
-        window 7 "Untitled - Editor" of Editor of Editor (snapshot s4: 24 of 38 elements)
-        Since s1: + new, - gone, ~ changed
-        + e7 window "Untitled - Editor" active
-        + e9 menu "File"
-        ~ e5 slider "Zoom" = "120"   (was slider "Zoom" = "100")
-        + e6 button "Redo"
-        + e13 text_field "Title" = "Untitled"
-        + e14 password_field "Password… cut
+            window 7 "Untitled - Editor" of Editor (snapshot s4: 24 of 38 elements)
+            Since s1: + new, - gone, ~ changed
+            + e7 window "Untitled - Editor" active
+            + e9 menu "File"
+            ~ e5 slider "Zoom" = "120"   (was slider "Zoom" = "100")
+            + e6 button "Redo"
+            + e13 text_field "Title" = "Untitled"
+            … 18 more: read again without since, or with a larger max_bytes.
 
-    "#]],
+        "#]],
     );
 }

@@ -70,6 +70,7 @@ fn nothing_is_done_of_what_cannot_all_be_begun() {
         expect![[r#"
             invalid_argument: There is no tool called "clik".
               expected: tools that exist, in every step; nothing was done
+              found: click
               remedy: List the tools for their names.
         "#]],
     );
@@ -107,10 +108,10 @@ fn a_long_result_is_cut_and_a_picture_is_its_data() {
         "run_steps",
         json!({ "steps": [{ "tool": "take_screenshot" }] }),
         expect![[r#"
-        succeeded: 1
-        total: 1
-        steps:
-          - tool take_screenshot  ok true  result {image i1  shows "display 0"  bounds {x 0  y 0  width 1280  height 800}  width 500  height 400  scale 1.0  format png}  duration_ms …
-    "#]],
+            succeeded: 1
+            total: 1
+            steps:
+              - tool take_screenshot  ok true  result {image i1  shows "display 0"  bounds {x 0  y 0  width 1280  height 800}  width 1280  height 800  scale 1.0  format png}  duration_ms …
+        "#]],
     );
 }

@@ -58,13 +58,13 @@ fn a_covered_element_is_clicked_by_its_action_only() {
         "click_ui_element",
         json!({ "element": "save-button" }),
         expect![[r#"
-        effect: confirmed
-        evidence: "a property changed (name)"
-        via: action
-        target: "e1 button \"Save\""
-        window_title: "Untitled - Editor"
-        > perform editor/save click
-    "#]],
+            effect: confirmed
+            evidence: "a property changed (name) to \"Saved\""
+            via: action
+            target: "e1 button \"Save\""
+            window_title: "Untitled - Editor"
+            > perform editor/save click
+        "#]],
     );
     let menu = |desk: &Desk| drop(desk.data("click_ui_element", json!({ "element": "menu" })));
     check(
@@ -87,9 +87,10 @@ fn an_element_of_a_closed_window_is_stale() {
         "click",
         json!({ "element": name }),
         expect![[r#"
-        element_stale: The element is gone.
-          remedy: Its window or application is gone: look at what is there now.
-    "#]],
+            element_stale: e1 (button "Close") is gone, and so is its window or application.
+              system: The element is gone.
+              remedy: Look at what is there now: list_windows, get_ui_elements.
+        "#]],
     );
     desk.control.change(|world| world.crash(102));
     desk.check(
@@ -111,14 +112,14 @@ fn an_element_that_was_rebuilt_is_found_again() {
         "click_ui_element",
         json!({ "element": name }),
         expect![[r#"
-        effect: confirmed
-        evidence: "a property changed (name)"
-        reason: "e1 had been rebuilt by its application and was found again by role and name"
-        via: action
-        target: "e1 button \"Save\""
-        window_title: "Untitled - Editor"
-        > perform editor/save#2 click
-    "#]],
+            effect: confirmed
+            evidence: "a property changed (name) to \"Saved\""
+            reason: "e1 had been rebuilt by its application and was found again by role and name"
+            via: action
+            target: "e1 button \"Save\""
+            window_title: "Untitled - Editor"
+            > perform editor/save#2 click
+        "#]],
     );
     desk.check(
         "get_element",
@@ -168,24 +169,22 @@ fn a_minimized_window_has_no_points_and_its_elements_no_place() {
         "click",
         json!({ "element": "save-button" }),
         expect![[r#"
-        element_not_actionable: e1 button "Save" does not show on the screen.
-          system: Its application did not scroll to it.
-          remedy: Scroll to it, open what it is in, or restore its window.
-        > reveal editor/save
-    "#]],
+            window_minimized: The window "Untitled - Editor" is minimized.
+              remedy: Restore it first: focus_window, or set_window with state normal.
+        "#]],
     );
     check(
         minimized,
         "click_ui_element",
         json!({ "element": "save-button" }),
         expect![[r#"
-        effect: confirmed
-        evidence: "a property changed (name)"
-        via: action
-        target: "e1 button \"Save\""
-        window_title: "Untitled - Editor"
-        > perform editor/save click
-    "#]],
+            effect: confirmed
+            evidence: "a property changed (name) to \"Saved\""
+            via: action
+            target: "e1 button \"Save\""
+            window_title: "Untitled - Editor"
+            > perform editor/save click
+        "#]],
     );
     check(
         minimized,
@@ -223,15 +222,15 @@ fn coordinates_of_a_picture_are_refused_when_what_it_showed_has_gone() {
         "click",
         json!({ "image": "i1", "x": 44, "y": 53 }),
         expect![[r#"
-        effect: confirmed
-        evidence: "an element became not focused"
-        pointer: x 89  y 107  display 0
-        window_title: "Untitled - Editor"
-        > move 89,107
-        > down left
-        > up left
-        < editor/save clicked
-    "#]],
+            effect: confirmed
+            evidence: "a property changed (name) to \"Saved\""
+            pointer: x 89  y 107  display 0
+            window_title: "Untitled - Editor"
+            > move 89,107
+            > down left
+            > up left
+            < editor/save clicked
+        "#]],
     );
     desk.control.change(|world| world.place_window(7, Rect::new(60, 40, 640, 480)));
     desk.check(
@@ -271,11 +270,10 @@ fn an_application_that_hangs_costs_its_own_deadline() {
         "click_ui_element",
         json!({ "element": "button[name=\"7\"]", "window": 8 }),
         expect![[r#"
-        element_not_found: No element matches "button[name=\"7\"]" among 0.
-          expected: a ref, an identifier, or a selector with exactly one match
-          system: Calculator did not answer: It did not answer.
-          remedy: Read the elements with get_ui_elements, or wait for it with wait_for.
-    "#]],
+            timeout: Calculator did not answer, so "button[name=\"7\"]" could not be looked for.
+              system: It did not answer.
+              remedy: The application hangs or is stopped: wait, or quit it by force (quit_app).
+        "#]],
     );
     check(
         hangs,
@@ -296,13 +294,13 @@ fn an_application_that_hangs_costs_its_own_deadline() {
         "click_ui_element",
         json!({ "element": "save-button" }),
         expect![[r#"
-        effect: confirmed
-        evidence: "a property changed (name)"
-        via: action
-        target: "e1 button \"Save\""
-        window_title: "Untitled - Editor"
-        > perform editor/save click
-    "#]],
+            effect: confirmed
+            evidence: "a property changed (name) to \"Saved\""
+            via: action
+            target: "e1 button \"Save\""
+            window_title: "Untitled - Editor"
+            > perform editor/save click
+        "#]],
     );
     check(
         hangs,

@@ -153,17 +153,17 @@ fn what_does_not_come_is_told_with_what_was_seen_last() {
         "wait_for",
         json!({ "text": "rain", "timeout_ms": 30 }),
         expect![[r#"
-        timeout: the text "rain" did not come true in time.
-          found: 65 elements, 0 of them fit
-          remedy: Look at the screen; pass a larger timeout_ms if it only needs longer.
-    "#]],
+            timeout: This did not come true in time: the text "rain".
+              found: 65 elements, 0 of them fit
+              remedy: Look at the screen; pass a larger timeout_ms if it only needs longer.
+        "#]],
     );
     check(
         plain,
         "wait_for",
         json!({ "selector": "slider", "window": "Nowhere", "timeout": 0.03 }),
         expect![[r#"
-            timeout: the selector "slider" did not come true in time.
+            timeout: This did not come true in time: the selector "slider".
               found: No window matches "Nowhere".
               remedy: Look at the screen; pass a larger timeout_ms if it only needs longer.
         "#]],
@@ -173,18 +173,18 @@ fn what_does_not_come_is_told_with_what_was_seen_last() {
         "wait_for",
         json!({ "window_title": "Nowhere", "timeout_ms": 30 }),
         expect![[r#"
-        timeout: the window title "Nowhere" did not come true in time.
-          found: windows: 7 "Untitled - Editor" of Editor, 8 "Calculator" of Calculator, 9 "Tips - Editor" of Editor
-          remedy: Look at the screen; pass a larger timeout_ms if it only needs longer.
-    "#]],
+            timeout: This did not come true in time: the window title "Nowhere".
+              found: windows: 7 "Untitled - Editor" of Editor, 8 "Calculator" of Calculator, 9 "Tips - Editor" of Editor
+              remedy: Look at the screen; pass a larger timeout_ms if it only needs longer.
+        "#]],
     );
     check(
         plain,
         "wait_for",
         json!({ "still_ms": 5000, "timeout_ms": 30 }),
         expect![[r#"
-        timeout: a still screen did not come true in time.
-          remedy: Look at the screen; pass a larger timeout_ms if it only needs longer.
-    "#]],
+            timeout: This did not come true in time: a still screen.
+              remedy: Look at the screen; pass a larger timeout_ms if it only needs longer.
+        "#]],
     );
 }
