@@ -292,7 +292,8 @@ fn go_on(cx: &Context, token: &str, bytes: usize) -> Result<Reply> {
     let (name, start) = token.split_once('-').ok_or_else(unknown)?;
     let start: usize = start.parse().map_err(|_| unknown())?;
     let lines = cx.server.snapshots.get(name).filter(|lines| start < lines.len()).ok_or_else(unknown)?;
-    let (mut text, rest) = snapshot::print(&lines, start, bytes);
+    let (page, rest) = snapshot::print(&lines, start, bytes);
+    let mut text = format!("snapshot {name}, from line {} of {}\n{page}", start + 1, lines.len());
     ending(&mut text, name, rest, lines.len(), false);
     Ok(Reply::Reading(text))
 }

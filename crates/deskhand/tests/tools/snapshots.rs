@@ -179,6 +179,7 @@ fn a_cut_reading_goes_on() {
         "get_ui_elements",
         json!({ "page_token": "s1-9", "max_bytes": 400 }),
         expect![[r#"
+            snapshot s1, from line 10 of 24
              e15 scroll_pane "Files"
               e16 list_box "Recent files"
                e17 list_item "File 1"

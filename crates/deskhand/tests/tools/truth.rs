@@ -140,6 +140,52 @@ fn an_element_that_was_rebuilt_is_found_again() {
 }
 
 #[test]
+fn an_element_that_is_gone_is_answered_with_what_is_like_it() {
+    let desk = Desk::new();
+    let name = desk.find("check_box[name=\"Wrap lines\"]");
+    desk.control.change(|world| world.remove("editor/wrap"));
+    desk.check(
+        "click_ui_element",
+        json!({ "element": name }),
+        expect![[r#"
+        element_stale: e1 (check_box "Wrap lines") is gone.
+          expected: check_box "Wrap lines"
+          remedy: Read the elements again and use a ref of that reading.
+    "#]],
+    );
+}
+
+#[test]
+fn a_pointer_that_is_kept_elsewhere_does_not_click() {
+    let confined =
+        |desk: &Desk| desk.control.change(|world| world.confine_pointer(Some(Rect::new(0, 0, 50, 50))));
+    check(
+        confined,
+        "click",
+        json!({ "x": 90, "y": 107 }),
+        expect![[r#"
+        target_changed: The pointer was put to (90, 107) but is at (49, 49): something confines or moves it.
+          expected: (90, 107)
+          found: (49, 49)
+          remedy: Look at the screen; the application that has the pointer may have to let go of it first.
+        > move 90,107
+    "#]],
+    );
+    check(
+        confined,
+        "left_mouse_down",
+        json!({ "x": 90, "y": 107 }),
+        expect![[r#"
+        target_changed: The pointer was put to (90, 107) but is at (49, 49): something confines or moves it.
+          expected: (90, 107)
+          found: (49, 49)
+          remedy: Look at the screen; the application that has the pointer may have to let go of it first.
+        > move 90,107
+    "#]],
+    );
+}
+
+#[test]
 fn a_list_that_recycles_its_rows_is_not_clicked_on_the_wrong_one() {
     let desk = Desk::new();
     let name = desk.find("list_item[name=\"File 2\"]");
