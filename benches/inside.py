@@ -98,6 +98,7 @@ def pictures():
         row("pictures", f"default reply, {size}", found["deskhand"], "ms")
 
         line.destroy()
+        scenery.freeze()
         caret = scenery.patch(scenery.width // 3, scenery.height // 2, 2, 16)
         reply = len(deskhand.picture()[1])
         # What the pipe alone takes for a line of this length.

@@ -5,6 +5,7 @@ import os
 import pathlib
 import random
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -32,6 +33,7 @@ class Scenery:
     def __exit__(self, *_):
         for process in reversed(self.processes):
             process.terminate()
+            process.send_signal(signal.SIGCONT)
         for process in self.processes:
             try:
                 process.wait(5)
@@ -43,6 +45,12 @@ class Scenery:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.processes.append(process)
         return process
+
+    def freeze(self):
+        """Stops every application, so that no caret or spinner of its own changes the screen."""
+        for process in self.processes:
+            process.send_signal(signal.SIGSTOP)
+        time.sleep(0.3)
 
     def titles(self):
         listed = subprocess.run(["wmctrl", "-l"], capture_output=True, text=True).stdout

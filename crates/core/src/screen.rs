@@ -29,6 +29,19 @@ pub struct Bitmap {
     /// A number that is new whenever the pixels may have changed: two bitmaps of one process with the same
     /// serial are equal, whatever they show.
     pub serial: u64,
+    /// What is known of an earlier bitmap of the same size, so that nobody compares what cannot differ.
+    pub differs: Option<Difference>,
+}
+
+/// In which rows a bitmap may differ from an earlier one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The serial of the earlier one.
+    pub from: u64,
+    /// The first row that may differ.
+    pub first: u32,
+    /// The row after the last that may.
+    pub end: u32,
 }
 
 /// The picture of the pointer: premultiplied blue, green, red, alpha.

@@ -123,7 +123,14 @@ fn alternating(bencher: Bencher, name: &str, one: &[u8], other: &[u8]) {
 fn numbered(pixels: Vec<u8>) -> Arc<Bitmap> {
     static SERIALS: AtomicU64 = AtomicU64::new(1 << 62);
     let Bitmap { width, height, shows, .. } = **picture();
-    Arc::new(Bitmap { width, height, pixels, shows, serial: SERIALS.fetch_add(1, Ordering::Relaxed) })
+    Arc::new(Bitmap {
+        width,
+        height,
+        pixels,
+        shows,
+        serial: SERIALS.fetch_add(1, Ordering::Relaxed),
+        differs: None,
+    })
 }
 
 fn picture() -> &'static Arc<Bitmap> {
@@ -175,5 +182,5 @@ fn drawn() -> Arc<Bitmap> {
         }
     }
     let shows = Rect::new(0, 0, width, height);
-    Arc::new(Bitmap { width, height, pixels, shows, serial: 1 })
+    Arc::new(Bitmap { width, height, pixels, shows, serial: 1, differs: None })
 }

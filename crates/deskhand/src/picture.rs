@@ -332,6 +332,7 @@ pub fn with_pointer(bitmap: &Bitmap, pointer: &PointerImage) -> Bitmap {
         pixels,
         shows: bitmap.shows,
         serial: derived(&(bitmap.serial, pointer.bounds, &pointer.pixels)),
+        differs: None,
     }
 }
 
@@ -348,6 +349,7 @@ pub fn crop(bitmap: &Bitmap, rect: Rect) -> Option<Bitmap> {
         pixels: pixels.collect(),
         shows: rect,
         serial: derived(&(bitmap.serial, rect)),
+        differs: None,
     })
 }
 

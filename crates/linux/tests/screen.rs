@@ -188,6 +188,30 @@ fn an_unchanged_rectangle_is_the_same_bitmap() {
 }
 
 #[test]
+fn a_bitmap_that_is_brought_up_to_date_shows_what_a_first_look_shows() {
+    let Some(stage) = stage("320x200x24") else { return };
+    let window = stage.window(Rect::new(0, 0, 320, 200), 0x111111);
+    let whole = Rect::new(0, 0, 320, 200);
+    let mut held = Vec::new();
+    for n in 0..60u32 {
+        // Here and there, sometimes twice between two looks, sometimes not at all.
+        for part in 0..n % 3 {
+            let place = ((n * 53 + part * 97) % 290) as i32;
+            stage.fill(window, Rect::new(place, place * 3 % 180, 9, 7), n * 40_009);
+        }
+        let seen = stage.capture(whole);
+        // A rectangle of another size is captured from the start and takes part in nothing.
+        let first = stage.capture(Rect::new(0, 0, 320, 199 - n));
+        assert!(seen.pixels.starts_with(&first.pixels), "look {n}");
+        // A caller that still holds an older one keeps it as it was.
+        if n % 7 == 0 {
+            held.push((seen.clone(), seen.pixels.clone()));
+        }
+    }
+    assert!(held.iter().all(|(bitmap, pixels)| bitmap.pixels == *pixels));
+}
+
+#[test]
 fn changes_since_a_mark_are_told_by_area() {
     let Some(stage) = stage("320x200x24") else { return };
     let window = stage.window(Rect::new(0, 0, 100, 100), 0);

@@ -81,7 +81,7 @@ struct Canvas(Bitmap);
 impl Canvas {
     fn new(shows: Rect, serial: u64) -> Canvas {
         let pixels = vec![0; shows.area() as usize * 4];
-        Canvas(Bitmap { width: shows.width, height: shows.height, pixels, shows, serial })
+        Canvas(Bitmap { width: shows.width, height: shows.height, pixels, shows, serial, differs: None })
     }
 
     fn fill(&mut self, area: Rect, color: Color) {

@@ -109,6 +109,7 @@ mod tests {
             pixels,
             shows: deskhand_core::Rect::new(0, 0, width, height),
             serial: 1,
+            differs: None,
         });
         let scaled = scaled(&bitmap, (801, 601)).unwrap();
         let mut whole = Image::new(801, 601, PixelType::U8x4);

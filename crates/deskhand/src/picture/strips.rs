@@ -36,6 +36,18 @@ impl Pixels {
         }
     }
 
+    /// Whether these rows are known to be the same as in `last`, without looking at them.
+    fn cannot_differ(&self, last: &Pixels, rows: &Range<usize>) -> bool {
+        match (&self.held, &last.held) {
+            (Held::Bitmap(own), Held::Bitmap(last)) if own.serial == last.serial => true,
+            (Held::Bitmap(own), Held::Bitmap(last)) => own.differs.is_some_and(|differs| {
+                differs.from == last.serial
+                    && (rows.end <= differs.first as usize || differs.end as usize <= rows.start)
+            }),
+            (Held::Own(_), _) | (_, Held::Own(_)) => false,
+        }
+    }
+
     pub(super) fn rows(&self, rows: &Range<usize>) -> &[u8] {
         let stride = self.width as usize * 4;
         &self.bytes()[rows.start * stride..rows.end * stride]
@@ -99,7 +111,7 @@ pub(super) fn compress(
             let own = pixels.rows(range);
             let kept = last
                 .as_ref()
-                .filter(|last| last.pixels.rows(range) == own)
+                .filter(|last| pixels.cannot_differ(&last.pixels, range) || last.pixels.rows(range) == own)
                 .and_then(|last| last.strips.get(index).cloned());
             let strip = kept.unwrap_or_else(|| Arc::new(make(own, range.clone())));
             total.fetch_add(strip.bytes.len(), Ordering::Relaxed);

@@ -1,4 +1,5 @@
 use super::*;
+use deskhand_core::screen::Difference;
 use proptest::prelude::*;
 use std::io::Cursor;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +8,7 @@ static SERIALS: AtomicU64 = AtomicU64::new(1);
 
 fn bitmap(width: u32, height: u32, pixels: Vec<u8>) -> Arc<Bitmap> {
     let serial = SERIALS.fetch_add(1, Ordering::Relaxed);
-    Arc::new(Bitmap { width, height, pixels, shows: Rect::new(0, 0, width, height), serial })
+    Arc::new(Bitmap { width, height, pixels, shows: Rect::new(0, 0, width, height), serial, differs: None })
 }
 
 /// Like a screen: flat areas, frames, text-like dots and a gradient.
@@ -114,6 +115,23 @@ proptest! {
             prop_assert!(again.bytes() == fresh.bytes(), "{:?}", options);
         }
     }
+}
+
+#[test]
+fn rows_that_are_said_to_be_the_same_are_taken_from_the_picture_before() {
+    let options = options(Format::Png, Effort::Fast);
+    let before = screen(700, 500, 3);
+    encode(&before, &options).unwrap();
+    let mut pixels = before.pixels.clone();
+    pixels[(300 * 700 + 9) * 4..][..40].fill(0x77);
+    let differs = Some(Difference { from: before.serial, first: 300, end: 301 });
+    let told = Bitmap { differs, ..Arc::into_inner(bitmap(700, 500, pixels.clone())).unwrap() };
+    let told = encode(&Arc::new(told), &options).unwrap();
+    // Of another size in between, so that nothing is remembered.
+    for width in [3, 4, 5] {
+        encode(&screen(width, 5, 0), &options).unwrap();
+    }
+    assert!(told.bytes() == encode(&bitmap(700, 500, pixels), &options).unwrap().bytes());
 }
 
 #[test]

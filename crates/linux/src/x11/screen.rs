@@ -18,7 +18,7 @@ mod window;
 
 use crate::x11::link::{Link, X, failed};
 use changes::Changes;
-use deskhand_core::screen::{Bitmap, PointerImage, Screen, Source};
+use deskhand_core::screen::{Bitmap, Difference, PointerImage, Screen, Source};
 use deskhand_core::{Call, Code, Display, Error, Point, Rect, Result};
 use memory::{Grabbed, Memory};
 use std::collections::VecDeque;
@@ -70,7 +70,7 @@ struct DamageOf {
 #[derive(Default)]
 struct Kept {
     bitmaps: VecDeque<KeptBitmap>,
-    retired: Vec<Arc<Bitmap>>,
+    retired: Vec<KeptBitmap>,
 }
 
 #[derive(Clone)]
@@ -177,7 +177,12 @@ impl Inner {
         if rect.is_empty() {
             return Err(Error::argument(format!("A rectangle of {rect} holds no pixel to capture.")));
         }
-        let kept = self.kept().find(&rect);
+        let (kept, mut spare) = {
+            let mut known = self.kept();
+            let kept = known.find(&rect);
+            let spare = kept.as_ref().and_then(|kept| known.spare(&kept.rect));
+            (kept, spare)
+        };
         enum Look {
             Same,
             New { pixels: Grabbed, rows: Rect },
@@ -188,8 +193,13 @@ impl Inner {
             let rows = match &kept {
                 Some(kept) if eyes.damage.is_some() => match eyes.changes.since(kept.as_of, &rect) {
                     None => return Ok((Look::Same, now)),
-                    // Whole rows lie in one piece, in the bitmap as in the server's answer.
-                    Some(drawn) => Rect { x: rect.x, width: rect.width, ..drawn },
+                    Some(drawn) => {
+                        // What the spare bitmap lacks as well: then nothing else has to be copied.
+                        let lacks = spare.as_ref().and_then(|spare| eyes.changes.since(spare.as_of, &rect));
+                        let drawn = lacks.map_or(drawn, |lacks| lacks.union(&drawn));
+                        // Whole rows lie in one piece, in the bitmap as in the server's answer.
+                        Rect { x: rect.x, width: rect.width, ..drawn }
+                    }
                 },
                 _ => rect,
             };
@@ -197,13 +207,19 @@ impl Inner {
         })?;
         let bitmap = match (look, kept) {
             (Look::Same, Some(kept)) => kept.bitmap,
-            (Look::New { pixels, rows }, Some(kept)) => self.renewed(&kept.bitmap, pixels.bytes(), &rows),
+            (Look::New { pixels, rows }, Some(kept)) => {
+                self.renewed(&kept.bitmap, spare.take(), pixels.bytes(), &rows)
+            }
             (Look::New { pixels, .. }, None) => self.fresh(pixels.bytes(), rect),
             (Look::Same, None) => {
                 return Err(Error::new(Code::Internal, "Nothing is the same as no picture at all."));
             }
         };
-        self.kept().keep(KeptBitmap { rect, bitmap: bitmap.clone(), as_of });
+        let mut known = self.kept();
+        known.keep(KeptBitmap { rect, bitmap: bitmap.clone(), as_of });
+        if let Some(unused) = spare {
+            known.retire(unused);
+        }
         Ok(bitmap)
     }
 
@@ -217,22 +233,38 @@ impl Inner {
             pixels: buffer,
             shows,
             serial: next_number(),
+            differs: None,
         })
     }
 
-    /// `old` with new `rows`; `old` itself when they are equal (a caret drawn over itself, say).
-    fn renewed(&self, old: &Arc<Bitmap>, new: &[u8], rows: &Rect) -> Arc<Bitmap> {
+    /// `old` with new `rows`; `old` itself when they are equal (a caret drawn over itself, say). `spare` is
+    /// an earlier bitmap that lacks these rows and no others: to write them into it saves the copy of all.
+    fn renewed(&self, old: &Arc<Bitmap>, spare: Option<KeptBitmap>, new: &[u8], rows: &Rect) -> Arc<Bitmap> {
         let stride = old.width as usize * 4;
-        let first = (i64::from(rows.y) - i64::from(old.shows.y)).max(0) as usize * stride;
-        let last = first + new.len();
+        let top = (i64::from(rows.y) - i64::from(old.shows.y)).max(0) as usize;
+        let (first, last) = (top * stride, top * stride + new.len());
         if old.pixels.get(first..last) == Some(new) {
+            if let Some(unused) = spare {
+                self.kept().retire(unused);
+            }
             return old.clone();
         }
-        let mut buffer = self.kept().buffer(old.pixels.len());
-        buffer.extend_from_slice(&old.pixels[..first]);
-        buffer.extend_from_slice(new);
-        buffer.extend_from_slice(&old.pixels[last..]);
+        let buffer = match spare.and_then(|spare| Arc::try_unwrap(spare.bitmap).ok()) {
+            Some(spare) => {
+                let mut pixels = spare.pixels;
+                pixels[first..last].copy_from_slice(new);
+                pixels
+            }
+            None => {
+                let mut buffer = self.kept().buffer(old.pixels.len());
+                buffer.extend_from_slice(&old.pixels[..first]);
+                buffer.extend_from_slice(new);
+                buffer.extend_from_slice(&old.pixels[last..]);
+                buffer
+            }
+        };
         Arc::new(Bitmap {
+            differs: Some(Difference { from: old.serial, first: top as u32, end: top as u32 + rows.height }),
             width: old.width,
             height: old.height,
             pixels: buffer,
@@ -251,6 +283,15 @@ impl Kept {
         self.bitmaps.iter().find(|kept| kept.rect == *rect).cloned()
     }
 
+    /// A bitmap of this rectangle that nobody else holds: an older reading, to be brought up to date.
+    fn spare(&mut self, rect: &Rect) -> Option<KeptBitmap> {
+        let place = self
+            .retired
+            .iter()
+            .position(|retired| retired.rect == *rect && Arc::strong_count(&retired.bitmap) == 1)?;
+        Some(self.retired.remove(place))
+    }
+
     /// Keeps a bitmap in place of an older one of the same rectangle. Of two calls that captured at the
     /// same time the later look wins.
     fn keep(&mut self, new: KeptBitmap) {
@@ -259,7 +300,10 @@ impl Kept {
                 return;
             }
             if let Some(old) = self.bitmaps.remove(place) {
-                self.retire(old.bitmap);
+                // Only another bitmap leaves the place empty; the same one was merely seen again.
+                if !Arc::ptr_eq(&old.bitmap, &new.bitmap) {
+                    self.retire(old);
+                }
             }
         }
         self.bitmaps.push_front(new);
@@ -271,25 +315,26 @@ impl Kept {
         let fitting = self.bitmaps.iter().map_while(|kept| within(kept).then_some(())).count();
         while self.bitmaps.len() > MOST_KEPT.min(fitting.max(1)) {
             if let Some(old) = self.bitmaps.pop_back() {
-                self.retire(old.bitmap);
+                self.retire(old);
             }
         }
     }
 
     /// Sets a bitmap aside whose buffer can be used again once nobody else holds it. Fresh pages for a
     /// large buffer cost more than the copy itself.
-    fn retire(&mut self, bitmap: Arc<Bitmap>) {
-        self.retired.insert(0, bitmap);
-        let large = self.retired.iter().map(|bitmap| bitmap.pixels.len()).sum::<usize>() > MOST_KEPT_BYTES;
+    fn retire(&mut self, old: KeptBitmap) {
+        self.retired.insert(0, old);
+        let bytes = self.retired.iter().map(|retired| retired.bitmap.pixels.len()).sum::<usize>();
+        let large = bytes > MOST_KEPT_BYTES;
         self.retired.truncate(if large { 1 } else { 2 });
     }
 
     /// An empty buffer with room for `bytes`.
     fn buffer(&mut self, bytes: usize) -> Vec<u8> {
-        let free = self.retired.iter().position(|bitmap| {
+        let free = self.retired.iter().position(|KeptBitmap { bitmap, .. }| {
             Arc::strong_count(bitmap) == 1 && (bytes..=bytes * 2).contains(&bitmap.pixels.capacity())
         });
-        let bitmap = free.and_then(|place| Arc::try_unwrap(self.retired.remove(place)).ok());
+        let bitmap = free.and_then(|place| Arc::try_unwrap(self.retired.remove(place).bitmap).ok());
         match bitmap {
             Some(bitmap) => {
                 let mut pixels = bitmap.pixels;
