@@ -6,96 +6,11 @@
 mod stage;
 
 use serde_json::{Value, json};
+use stage::client::Client;
 use stage::{PrivateDesktop, Stage};
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 /// Letters, accents, another alphabet, Han, an emoji beyond the basic plane.
 const TEXT: &str = "Deskhand: naïve, Жук, 世界, 👋!";
-
-/// A client of a server of its own.
-struct Client {
-    server: Child,
-    stdin: Option<ChildStdin>,
-    stdout: BufReader<ChildStdout>,
-    last: u64,
-}
-
-impl Client {
-    fn start(desktop: &PrivateDesktop) -> Client {
-        let mut server = desktop
-            .command(env!("CARGO_BIN_EXE_deskhand"))
-            .args(["serve", "--profile", "full"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let stdin = server.stdin.take();
-        let stdout = BufReader::new(server.stdout.take().unwrap());
-        let mut client = Client { server, stdin, stdout, last: 0 };
-        let hello = json!({
-            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" },
-        });
-        client.request("initialize", hello);
-        client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-        client
-    }
-
-    fn send(&mut self, message: &Value) {
-        writeln!(self.stdin.as_mut().unwrap(), "{message}").unwrap();
-    }
-
-    fn request(&mut self, method: &str, params: Value) -> Value {
-        self.last += 1;
-        self.send(&json!({ "jsonrpc": "2.0", "id": self.last, "method": method, "params": params }));
-        loop {
-            let mut line = String::new();
-            assert!(0 < self.stdout.read_line(&mut line).unwrap(), "the server has ended");
-            let answer: Value = serde_json::from_str(&line).unwrap();
-            if answer["id"] == self.last {
-                return answer["result"].clone();
-            }
-        }
-    }
-
-    /// The answer as data or text, and whether the tool succeeded.
-    fn try_call(&mut self, tool: &str, arguments: Value) -> (bool, Value) {
-        let result = self.request("tools/call", json!({ "name": tool, "arguments": arguments }));
-        let texts = result["content"].as_array().into_iter().flatten();
-        let text = texts.filter_map(|block| block["text"].as_str()).collect::<String>();
-        (result["isError"] != true, serde_json::from_str(&text).unwrap_or(json!(text)))
-    }
-
-    #[track_caller]
-    fn call(&mut self, tool: &str, arguments: Value) -> Value {
-        let (ok, answer) = self.try_call(tool, arguments.clone());
-        assert!(ok, "{tool} {arguments}: {answer}");
-        answer
-    }
-
-    /// A call that has to be seen to have happened.
-    #[track_caller]
-    fn confirmed(&mut self, tool: &str, arguments: Value) -> Value {
-        let answer = self.call(tool, arguments.clone());
-        assert_eq!(answer["effect"], "confirmed", "{tool} {arguments}: {answer}");
-        answer
-    }
-
-    /// A call that has to be refused with a code.
-    #[track_caller]
-    fn refused(&mut self, code: &str, tool: &str, arguments: Value) {
-        let (ok, answer) = self.try_call(tool, arguments.clone());
-        assert!(!ok && answer["code"] == code, "{tool} {arguments}: {answer}");
-    }
-}
-
-impl Drop for Client {
-    fn drop(&mut self) {
-        self.stdin.take();
-        let _ = self.server.wait();
-    }
-}
 
 fn job(toolkit: &str) {
     if !std::path::Path::new("/usr/bin/Xvfb").exists() {

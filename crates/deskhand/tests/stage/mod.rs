@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "every test program uses a part of it")]
 
+pub mod client;
+
 use deskhand_core::Call;
 use serde_json::Value;
 use std::fs;
