@@ -6,7 +6,7 @@
 use super::keyboard::{self, CORE, Change, Keymap, LOCK, Spares, State, Stroke};
 use super::link::{Link, X, failed};
 use super::lock::{DisplayLock, Locks, Record};
-use super::locker;
+use super::locker::{self, Topmost};
 use crate::session::Session;
 use deskhand_core::input::{Button, Input, InputState, Press, not_typeable};
 use deskhand_core::key::{Key, NamedKey};
@@ -99,7 +99,7 @@ impl Input for XInput {
             if locked.others_were_here {
                 device.let_go_for_the_dead(x, &self.shared.lock)?;
             }
-            locker::check(x, device.root)
+            locker::check(x, device.root, &mut device.topmost)
         })?;
         Ok(Box::new(locked))
     }
@@ -292,6 +292,8 @@ struct Device {
     borrowed: Option<Locks>,
     /// Windows that were typed into by spare keycodes and have not confirmed it.
     typed_into: Vec<Option<Window>>,
+    /// What the last look for a screen locker saw.
+    topmost: Topmost,
 }
 
 struct Atoms {
@@ -350,6 +352,7 @@ impl Device {
             buttons: Vec::new(),
             borrowed: None,
             typed_into: Vec::new(),
+            topmost: Topmost::default(),
         })
     }
 

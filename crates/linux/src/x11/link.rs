@@ -8,7 +8,7 @@ use deskhand_core::call::Cancellation;
 use deskhand_core::{Call, Code, Error, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, ErrorKind, IoSlice};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 use x11rb::errors::{ConnectError, ConnectionError, ReplyError, ReplyOrIdError};
@@ -129,6 +129,9 @@ fn connect(call: &Call, display: &str) -> Result<(X, usize)> {
     Err(no_server(&last.map_or_else(|| "no address to try".to_owned(), |error| error.to_string())))
 }
 
+/// Several times what a local server takes for most of what is asked of it.
+const AWAKE: Duration = Duration::from_micros(60);
+
 /// A stream to the server whose waits end with the call that is bound to it.
 pub struct BoundedStream {
     inner: DefaultStream,
@@ -137,6 +140,10 @@ pub struct BoundedStream {
     /// Whether the last write found no room. Before each request x11rb asks whether there is, and a system
     /// call for every request made up a third of the time of a pipelined list.
     full: AtomicBool,
+    /// How often in a row it was no use to look for an answer before sleeping until it comes.
+    in_vain: AtomicU32,
+    /// With one core the server cannot answer while we look.
+    several_cores: bool,
 }
 
 impl BoundedStream {
@@ -146,6 +153,8 @@ impl BoundedStream {
             bound: Mutex::new((Instant::now(), Cancellation::default())),
             lost: AtomicBool::new(false),
             full: AtomicBool::new(false),
+            in_vain: AtomicU32::new(0),
+            several_cores: std::thread::available_parallelism().is_ok_and(|cores| 1 < cores.get()),
         }
     }
 
@@ -153,6 +162,18 @@ impl BoundedStream {
     pub fn is_local(&self) -> bool {
         rustix::net::getsockname(&self.inner)
             .is_ok_and(|address| address.address_family() == rustix::net::AddressFamily::UNIX)
+    }
+
+    /// Whether to look for an answer for a moment before sleeping: a local server answers within
+    /// microseconds, and to be put to sleep and woken takes longer. Where that was no use lately (a busy
+    /// machine, a server far away) it is tried only now and then.
+    fn looks_pay(&self) -> bool {
+        let in_vain = self.in_vain.load(Ordering::Relaxed);
+        if in_vain < 4 {
+            return self.several_cores;
+        }
+        self.in_vain.fetch_add(1, Ordering::Relaxed);
+        in_vain.is_multiple_of(32)
     }
 
     fn bind(&self, call: &Call) {
@@ -190,6 +211,17 @@ impl Stream for BoundedStream {
         }
         if mode.writable() {
             flags |= PollFlags::OUT;
+        }
+        if self.looks_pay() {
+            let until = Instant::now() + AWAKE;
+            while Instant::now() < until {
+                let mut fds = [PollFd::new(&self.inner, flags)];
+                if poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| 0 < ready) {
+                    self.in_vain.store(0, Ordering::Relaxed);
+                    return Ok(());
+                }
+            }
+            self.in_vain.fetch_add(1, Ordering::Relaxed);
         }
         loop {
             if cancellation.is_cancelled() {

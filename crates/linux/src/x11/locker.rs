@@ -1,28 +1,37 @@
 //! Screen lockers that tell nobody: i3lock, xtrlock, xscreensaver and the like.
 //!
 //! Such a program covers the screen with a window that no window manager touches and grabs the
-//! keyboard. Looking at the topmost windows costs two round trips; a grab is only tried when one of
+//! keyboard. Looking at the topmost windows costs a round trip or two; a grab is only tried when one of
 //! them covers the screen.
 
 use super::link::{X, failed};
 use deskhand_core::{Code, Error, Result};
 use x11rb::connection::Connection;
+use x11rb::cookie::Cookie;
 use x11rb::protocol::randr::ConnectionExt as _;
-use x11rb::protocol::xproto::{ConnectionExt as _, GetGeometryReply, GrabMode, GrabStatus, MapState, Window};
+use x11rb::protocol::xproto::{
+    ConnectionExt as _, GetGeometryReply, GetWindowAttributesReply, GrabMode, GrabStatus, MapState, Window,
+};
 
 /// How many windows are asked about in one round trip. As a rule the first of them that shows is an
 /// ordinary one, and that is the end of it; window managers keep a few small ones of their own on top.
 const AT_ONCE: usize = 12;
 
+/// The topmost windows of the last look, from the top: as a rule they are the topmost ones of the next look
+/// too, which then costs one round trip.
+#[derive(Default)]
+pub struct Topmost(Vec<Window>);
+
 /// Fails with `secure_desktop_active` when a locker covers the screen and has the keyboard.
-pub fn check(x: &X, root: Window) -> Result<()> {
+pub fn check(x: &X, root: Window, last: &mut Topmost) -> Result<()> {
     let looking = "looking for a screen locker";
-    let tree = x
-        .query_tree(root)
-        .map_err(failed(looking))?
-        .reply()
-        .map_err(failed("looking for a screen locker"))?;
-    let covers = on_top(x, &tree.children)?;
+    let tree = x.query_tree(root).map_err(failed(looking))?;
+    let asked = last.0.iter().map(|window| ask(x, *window)).collect::<Result<Vec<_>>>()?;
+    let tree = tree.reply().map_err(failed(looking))?;
+    let from_top: Vec<Window> = tree.children.iter().rev().copied().collect();
+    let mut asked = if from_top.starts_with(&last.0) { asked } else { Vec::new() };
+    last.0.clear();
+    let covers = on_top(x, &from_top, &mut asked, &mut last.0)?;
     if covers.is_empty() || !whole_screen(x, root, &covers)? {
         return Ok(());
     }
@@ -53,21 +62,34 @@ pub fn check(x: &X, root: Window) -> Result<()> {
     .remedy("Let the person at the desktop unlock it."))
 }
 
-/// The unmanaged windows that lie above everything else and are large, from the top.
-fn on_top(x: &X, children: &[Window]) -> Result<Vec<(Window, GetGeometryReply)>> {
+type Asked<'x> = (Window, Cookie<'x, X, GetWindowAttributesReply>, Cookie<'x, X, GetGeometryReply>);
+
+fn ask(x: &X, window: Window) -> Result<Asked<'_>> {
     let looking = "looking for a screen locker";
+    Ok((
+        window,
+        x.get_window_attributes(window).map_err(failed(looking))?,
+        x.get_geometry(window).map_err(failed(looking))?,
+    ))
+}
+
+/// The unmanaged windows that lie above everything else and are large, from the top. The first ones have been
+/// `asked` about; all that were looked at are put into `looked_at`.
+fn on_top<'x>(
+    x: &'x X,
+    from_top: &[Window],
+    asked: &mut Vec<Asked<'x>>,
+    looked_at: &mut Vec<Window>,
+) -> Result<Vec<(Window, GetGeometryReply)>> {
     let mut covers = Vec::new();
-    let from_top: Vec<Window> = children.iter().rev().copied().collect();
-    for windows in from_top.chunks(AT_ONCE) {
-        let mut cookies = Vec::with_capacity(windows.len());
-        for window in windows {
-            cookies.push((
-                *window,
-                x.get_window_attributes(*window).map_err(failed(looking))?,
-                x.get_geometry(*window).map_err(failed(looking))?,
-            ));
-        }
-        for (window, attributes, geometry) in cookies {
+    let known = asked.len();
+    let further = from_top[known..].chunks(AT_ONCE).map(|windows| {
+        let all = windows.iter().map(|window| ask(x, *window));
+        all.collect::<Result<Vec<_>>>()
+    });
+    for asked in std::iter::once(Ok(std::mem::take(asked))).chain(further) {
+        for (window, attributes, geometry) in asked? {
+            looked_at.push(window);
             // Windows go while one looks at them.
             let (Ok(attributes), Ok(geometry)) = (attributes.reply(), geometry.reply()) else { continue };
             if attributes.map_state != MapState::VIEWABLE {
