@@ -278,6 +278,7 @@ impl JsonSchema for Key {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use std::collections::HashMap;
 
     #[test]
@@ -324,5 +325,17 @@ mod tests {
         assert_eq!(parse("cmd+space"), "meta space");
         assert!(parse_combination("a+b").is_err());
         assert!(parse_combination("ctrl+").is_err());
+    }
+    proptest! {
+        #[test]
+        fn parsing_never_panics_and_what_is_shown_parses_to_the_same(
+            text in "(ctrl|shift|Alt|numpad_|f|page|\\+|-|_| |[0-9]|\\PC){0,6}"
+        ) {
+            if let Ok((held, key)) = parse_combination(&text) {
+                let mut shown: String = held.iter().map(|key| format!("{}+", key.name())).collect();
+                shown.push_str(&key.to_string());
+                prop_assert_eq!(parse_combination(&shown).unwrap(), (held, key), "{}", shown);
+            }
+        }
     }
 }

@@ -1,11 +1,15 @@
 //! Near misses: what somebody who wrote a name that does not exist may have meant.
 
+/// The longest name in bytes that is compared.
+const LONGEST: usize = 100;
+
 /// The names that hold `wanted`, are held by it, or differ from it by a slip of the hand, the nearest
 /// first. Case, `_` and `-` do not count.
 pub fn near<'n>(wanted: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
     let plain = |name: &str| name.to_lowercase().replace(['_', '-', ' '], "");
     let wanted = plain(wanted);
-    if wanted.is_empty() {
+    // Nobody meant anything by a very long one, and comparing it would take long.
+    if wanted.is_empty() || LONGEST < wanted.len() {
         return Vec::new();
     }
     let slips = (wanted.chars().count() / 3).clamp(1, 3);

@@ -14,6 +14,7 @@ mod lane;
 mod masking;
 mod pointer;
 mod policy;
+mod random;
 mod screen;
 mod snapshots;
 mod steps;
