@@ -21,7 +21,7 @@ impl Client {
             .args(["serve", "--profile", "full"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(Stdio::inherit())
             .spawn()
             .unwrap();
         let stdin = server.stdin.take();

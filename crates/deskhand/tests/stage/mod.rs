@@ -66,6 +66,8 @@ impl Drop for PrivateDesktop {
 pub struct Stage {
     process: Child,
     log: PathBuf,
+    /// The toolkit's name, one of [`TOOLKITS`].
+    pub toolkit: String,
     /// The window's title.
     pub title: String,
 }
@@ -84,7 +86,7 @@ impl Stage {
             .stdin(Stdio::null())
             .spawn()
             .expect("the system has a Python");
-        let stage = Stage { process, log, title: format!("Stage ({toolkit})") };
+        let stage = Stage { process, log, toolkit: toolkit.to_owned(), title: format!("Stage ({toolkit})") };
         stage.wait_for("ready", |event| event["event"] == "ready");
         stage
     }
