@@ -144,6 +144,8 @@ impl Stage {
 impl Drop for Stage {
     fn drop(&mut self) {
         let _ = rustix::process::kill_process(self.pid(), rustix::process::Signal::TERM);
+        // A test that failed may have left it stopped, and then it would never see the other signal.
+        let _ = rustix::process::kill_process(self.pid(), rustix::process::Signal::CONT);
         let _ = self.process.wait();
         let _ = fs::remove_file(&self.log);
     }
