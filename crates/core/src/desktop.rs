@@ -4,7 +4,7 @@ use crate::app::Apps;
 use crate::call::Call;
 use crate::element::Elements;
 use crate::error::{Error, Result};
-use crate::input::{Hands, Held, Holds, Input};
+use crate::input::{Clicks, Hands, Held, Holds, Input};
 use crate::lane::{ClientId, Lane};
 use crate::screen::Screen;
 use crate::window::Windows;
@@ -28,6 +28,7 @@ pub struct Desktop {
     pub lane: Lane,
     input: Box<dyn Input>,
     holds: Holds,
+    clicks: Clicks,
     ending_holds: AtomicBool,
 }
 
@@ -77,6 +78,7 @@ impl Desktop {
             lane: Lane::default(),
             input,
             holds: Holds::default(),
+            clicks: Clicks::default(),
             ending_holds: AtomicBool::new(false),
         })
     }
@@ -92,7 +94,7 @@ impl Desktop {
     /// The only way to pointer and keyboard: waits for the call's turn, bounded by its deadline.
     pub fn input<'d>(&'d self, call: &'d Call) -> Result<Hands<'d>> {
         self.enter(call)?;
-        Hands::new(&*self.input, call, &self.holds)
+        Hands::new(&*self.input, call, &self.holds, &self.clicks)
     }
 
     /// Fails when the text cannot be typed. Needs no turn, so that it can be asked before anything moves.

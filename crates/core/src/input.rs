@@ -105,15 +105,21 @@ pub struct Hands<'d> {
     input: &'d dyn Input,
     call: &'d Call,
     holds: &'d Holds,
+    clicks: &'d Clicks,
     pressed: Vec<Held>,
     before: InputState,
 }
 
 impl<'d> Hands<'d> {
     /// Hands over an input whose lane the caller's ticket holds. Called by `Desktop::input` alone.
-    pub(crate) fn new(input: &'d dyn Input, call: &'d Call, holds: &'d Holds) -> Result<Hands<'d>> {
+    pub(crate) fn new(
+        input: &'d dyn Input,
+        call: &'d Call,
+        holds: &'d Holds,
+        clicks: &'d Clicks,
+    ) -> Result<Hands<'d>> {
         let before = input.state(call)?;
-        Ok(Hands { input, call, holds, pressed: Vec::new(), before })
+        Ok(Hands { input, call, holds, clicks, pressed: Vec::new(), before })
     }
 
     /// Where the pointer is now, read back.
@@ -153,8 +159,9 @@ impl<'d> Hands<'d> {
         }
     }
 
-    /// Presses a button.
+    /// Presses a button, as the beginning of something new: two clicks of two calls are not a double click.
     pub fn press(&mut self, button: Button) -> Result<()> {
+        self.clicks.part(self.input, self.call, button)?;
         self.down(Held::Button(button))
     }
 
@@ -165,10 +172,12 @@ impl<'d> Hands<'d> {
 
     /// Clicks `count` times where the pointer is.
     pub fn click(&mut self, button: Button, count: u32) -> Result<()> {
+        self.clicks.part(self.input, self.call, button)?;
         for _ in 0..count {
-            self.press(button)?;
-            self.release(button)?;
+            self.down(Held::Button(button))?;
+            self.up(Held::Button(button))?;
         }
+        self.clicks.note(button, self.position()?);
         Ok(())
     }
 
@@ -258,6 +267,32 @@ impl Drop for Hands<'_> {
         }
     }
 }
+
+/// The last click, which must not become the half of a double click that nobody asked for.
+#[derive(Default)]
+pub(crate) struct Clicks(Mutex<Option<(Button, Point, Instant)>>);
+
+impl Clicks {
+    /// Waits until a press here begins a new click: only after one of the same button at about this place.
+    fn part(&self, input: &dyn Input, call: &Call, button: Button) -> Result<()> {
+        let last = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+        let Some((_, place, time)) = last.filter(|(last, ..)| *last == button) else { return Ok(()) };
+        let now = input.state(call)?.position;
+        if (now.x - place.x).abs().max((now.y - place.y).abs()) > SAME_PLACE {
+            return Ok(());
+        }
+        let left = input.double_click_time(call)?.saturating_sub(time.elapsed());
+        if left.is_zero() { Ok(()) } else { call.pause(left, "keeping two clicks apart") }
+    }
+
+    fn note(&self, button: Button, place: Point) {
+        *self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) =
+            Some((button, place, Instant::now()));
+    }
+}
+
+/// Toolkits take clicks for one double click up to 4 or 5 pixels apart.
+const SAME_PLACE: i32 = 8;
 
 /// What clients hold across calls.
 #[derive(Default)]

@@ -937,7 +937,7 @@ fn a_session_whose_screen_saver_is_on_gets_no_input() {
 fn the_double_click_time_is_the_settings_daemons() {
     let desk = Desk::start();
     let input = desk.input();
-    assert_eq!(input.double_click_time(&call()).unwrap(), Duration::from_millis(400));
+    assert_eq!(input.double_click_time(&call()).unwrap(), Duration::from_millis(500));
     let (x, screen) = desk.connect();
     let root = x.setup().roots[screen].root;
     let window = x.generate_id().unwrap();
@@ -945,12 +945,12 @@ fn the_double_click_time_is_the_settings_daemons() {
         .unwrap();
     let atom = |name: &str| x.intern_atom(false, name.as_bytes()).unwrap().reply().unwrap().atom;
     let mut settings = vec![0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 19, 0];
-    settings.extend(b"Net/DoubleClickTime\0\0\0\0\0\xfa\0\0\0");
+    settings.extend(b"Net/DoubleClickTime\0\0\0\0\0\xee\x02\0\0");
     let property = atom("_XSETTINGS_SETTINGS");
     x.change_property8(PropMode::REPLACE, window, property, property, &settings).unwrap();
     x.set_selection_owner(window, atom("_XSETTINGS_S0"), x11rb::CURRENT_TIME).unwrap();
     x.sync().unwrap();
-    assert_eq!(input.double_click_time(&call()).unwrap(), Duration::from_millis(250));
+    assert_eq!(input.double_click_time(&call()).unwrap(), Duration::from_millis(750));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::evidence::{Acted, Witness, changed, difference, short};
 use super::find::{self, Found, Which};
 use super::page::page;
-use super::pointer;
+use super::{pointer, scroll};
 use super::{Alias, same};
 use crate::call::Context;
 use crate::snapshot::{self, View};
@@ -696,18 +696,27 @@ pub const fn takes_text(role: Role) -> bool {
     )
 }
 
-/// Scrolls an element into view by its application's own means.
+/// Scrolls until an element shows: by its application's own means, by the wheel where it has none.
+fn bring_into_view(cx: &Context, element: &Element) -> Result<Option<Element>> {
+    match cx.desktop.elements.scroll_into_view(&cx.call, &element.id) {
+        Err(error) if error.code == Code::Unsupported => scroll::wheel_to(cx, element, error),
+        Err(error) => Err(error),
+        Ok(()) => {
+            cx.call.until_within(Duration::from_millis(1000), "waiting for the element to show", || {
+                let now = cx.desktop.elements.element(&cx.call, &element.id)?;
+                Ok(in_view(cx, &now)?.then_some(now))
+            })
+        }
+    }
+}
+
+/// Scrolls an element into view and says what came of it.
 fn scroll_to(cx: &Context, found: &Found) -> Result<Acted> {
     let target = Some(found.line());
     if in_view(cx, &found.element)? {
         return Ok(Acted { target, ..Acted::confirmed("it showed already") });
     }
-    cx.desktop.elements.scroll_into_view(&cx.call, &found.element.id)?;
-    let came =
-        cx.call.until_within(Duration::from_millis(1000), "waiting for the element to show", || {
-            let now = cx.desktop.elements.element(&cx.call, &found.element.id)?;
-            Ok(in_view(cx, &now)?.then_some(now))
-        })?;
+    let came = bring_into_view(cx, &found.element)?;
     Ok(match came {
         Some(now) => Acted {
             target,
@@ -724,7 +733,7 @@ fn scroll_to(cx: &Context, found: &Found) -> Result<Acted> {
 }
 
 /// Whether an element's middle lies in its window and it says that it shows.
-fn in_view(cx: &Context, element: &Element) -> Result<bool> {
+pub fn in_view(cx: &Context, element: &Element) -> Result<bool> {
     let Some(bounds) = element.bounds else { return Ok(false) };
     let window = find::window_of(cx, element)?;
     Ok(find::shows(element) && window.is_none_or(|window| window.bounds.contains(bounds.center())))
@@ -741,12 +750,7 @@ pub fn place_of(cx: &Context, found: &Found) -> Result<Point> {
                 .os(error.message)
                 .remedy("Scroll to it, open what it is in, or restore its window.")
         };
-        cx.desktop.elements.scroll_into_view(&cx.call, &element.id).map_err(away)?;
-        let came =
-            cx.call.until_within(Duration::from_millis(1000), "waiting for the element to show", || {
-                let now = cx.desktop.elements.element(&cx.call, &element.id)?;
-                Ok(in_view(cx, &now)?.then_some(now))
-            })?;
+        let came = bring_into_view(cx, &element).map_err(away)?;
         element = came.ok_or_else(|| away(Error::backend("Its application did not scroll to it.")))?;
     }
     let bounds = element.bounds.filter(|bounds| !bounds.is_empty()).ok_or_else(|| {

@@ -101,6 +101,8 @@ pub struct Witness {
     mark: Option<u64>,
     area: Rect,
     pid: Option<u32>,
+    /// Only what the content says of itself is evidence.
+    content: bool,
 }
 
 impl Witness {
@@ -112,7 +114,14 @@ impl Witness {
             mark: cx.desktop.screen.mark(&cx.call).ok(),
             area,
             pid: window.and_then(|window| window.pid),
+            content: false,
         }
+    }
+
+    /// Takes only what the content says of itself: pressing a button moves the focus and the caret, and what
+    /// is dragged has a window of its own, which comes and goes whoever takes it.
+    pub fn of_content(self) -> Witness {
+        Witness { content: true, ..self }
     }
 
     /// Waits at most `settle` for a consequence and says what it was; returns as soon as one is seen.
@@ -181,7 +190,9 @@ impl Witness {
             let end = if best.is_some() { Instant::now() } else { until };
             let Some(change) = watch.next(&cx.call, end)? else { break };
             let own = pid.is_none() || change.pid.is_none() || change.pid == pid;
-            if own && counts(&change) && best.as_ref().is_none_or(|best| tells(best) <= tells(&change)) {
+            let counts = counts(&change)
+                && (!self.content || matches!(change.kind, Kind::Text | Kind::Value | Kind::Selection));
+            if own && counts && best.as_ref().is_none_or(|best| tells(best) <= tells(&change)) {
                 best = Some(change);
             }
         }

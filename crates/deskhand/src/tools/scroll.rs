@@ -1,21 +1,23 @@
 //! Scrolling, and dragging.
 
-use super::elements::place_of;
+use super::elements::{in_view, place_of};
 use super::evidence::{Acted, Seen, Witness};
 use super::find::{self, Which};
 use super::target::At;
 use super::{Alias, with};
 use crate::call::Context;
 use crate::tool::{Data, Effect, Group, Ranged, Row, Tool};
-use deskhand_core::element::{Bounds, Element, Role, Root, State, Tree, TreeQuery};
+use deskhand_core::element::{Bounds, Element, Node, Role, Root, State, Tree, TreeQuery};
+use deskhand_core::geometry::display_at;
 use deskhand_core::input::Button;
 use deskhand_core::key::Modifier;
+use deskhand_core::screen::{Bitmap, Source};
 use deskhand_core::window::Window;
 use deskhand_core::{Code, Error, Point, Rect, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The table of this noun.
 pub static TOOLS: &[Row] = &[Row::of::<Drag>(), Row::of::<Scroll>()];
@@ -119,28 +121,31 @@ impl Tool for Drag {
             hands.move_to(start)?;
         }
         let from = hands.position()?;
-        let source = cx.desktop.windows.at(&cx.call, from).ok().flatten();
+        // Asked before anything hangs on the pointer: what is dragged has a window of its own there.
+        let at = |point| cx.desktop.windows.at(&cx.call, point).ok().flatten();
+        let (source, there) = (at(from), at(end));
+        let area = Rect::new(end.x, end.y, 1, 1).grown(8);
+        let picture = Picture::of(cx, area);
         hands.hold(&self.modifiers)?;
-        let words = Witness::begin(cx, None, Rect::default());
+        let words = Witness::begin(cx, None, Rect::default()).of_content();
         hands.press(self.button)?;
         let legs = u32::try_from(way.len()).unwrap_or(1).max(1);
         for point in &way {
             hands.glide_to(*point, time / legs)?;
         }
-        let there = cx.desktop.windows.at(&cx.call, end).ok().flatten();
         for window in [&source, &there].into_iter().flatten() {
             // The drop is agreed on by messages between the two: let both have seen the last move.
             cx.desktop.windows.settle(&cx.call, window.id, Duration::from_millis(200)).ok();
         }
-        let drop_witness = Witness::begin(cx, None, Rect::new(end.x, end.y, 1, 1).grown(8));
         hands.release(self.button)?;
         let place = hands.position()?;
         drop(hands);
-        let mut acted = drop_witness.conclude(cx, settle, None)?;
-        if acted.effect == Seen::NoChangeSeen {
-            // Sliders and selections follow the pointer: the consequence came before the release.
-            let on_the_way = words.conclude(cx, Duration::from_millis(1), None)?;
-            acted = if on_the_way.effect == Seen::Confirmed { on_the_way } else { acted };
+        let mut acted = words.conclude(cx, settle, None)?;
+        if acted.effect == Seen::NoChangeSeen
+            && let Some(picture) = picture
+            && picture.became_another(cx)?
+        {
+            acted = Acted::confirmed(format!("pixels changed within {area}"));
         }
         if place != end {
             acted.reason =
@@ -149,6 +154,40 @@ impl Tool for Drag {
         let evidence = acted.evidence.take();
         acted.evidence = evidence.map(|evidence| format!("dragged {from} → {place}; {evidence}"));
         Ok(Data(acted.at(cx, place, there.as_ref())))
+    }
+}
+
+/// A part of the screen before a drag. That something was drawn there says nothing: what hangs on the
+/// pointer is drawn and goes again, also when nobody took it.
+struct Picture(Rect, std::sync::Arc<Bitmap>);
+
+impl Picture {
+    fn of(cx: &Context, area: Rect) -> Option<Picture> {
+        let displays = cx.desktop.screen.displays(&cx.call).ok()?;
+        let area = display_at(&displays, area.center())?.bounds.intersection(&area)?;
+        let bitmap = cx.desktop.screen.capture(&cx.call, Source::Screen(area)).ok()?;
+        Some(Picture(area, bitmap))
+    }
+
+    /// Whether it looks different for good: things that fly back take their time.
+    fn became_another(&self, cx: &Context) -> Result<bool> {
+        let mut last = None;
+        let same = cx.call.until_within(Duration::from_millis(1500), "waiting for the pixels to rest", || {
+            let now = cx.desktop.screen.capture(&cx.call, Source::Screen(self.0))?;
+            if now.pixels == self.1.pixels {
+                return Ok(Some(true));
+            }
+            match &last {
+                Some((since, pixels)) if *pixels == now.pixels => {
+                    Ok((Duration::from_millis(250) <= Instant::elapsed(since)).then_some(false))
+                }
+                _ => {
+                    last = Some((Instant::now(), now.pixels.clone()));
+                    Ok(None)
+                }
+            }
+        })?;
+        Ok(same == Some(false))
     }
 }
 
@@ -179,7 +218,11 @@ impl Drag {
                 Err(Error::argument("Each end of a drag is either an element or a point, not both."))
             }
             Some(element) => {
-                let found = find::act(cx, Which { element: Some(element), window: None, application: None })?;
+                let found = find::act(cx, Which {
+                    element: Some(element),
+                    window: self.window.as_deref(),
+                    application: None,
+                })?;
                 Ok(Some(place_of(cx, &found)?))
             }
             None => self.at(x, y).resolve(cx),
@@ -315,13 +358,24 @@ impl Tool for Scroll {
         if let Some(window) = &window {
             cx.desktop.windows.settle(&cx.call, window.id, Duration::from_millis(100)).ok();
         }
-        let witness = (!settle.is_zero()).then(|| Witness::begin(cx, window.as_ref(), area));
+        let content = within_bars(area);
+        let picture = Picture::of(cx, content);
+        let witness =
+            (!settle.is_zero()).then(|| Witness::begin(cx, window.as_ref(), behind(content, across, down)));
         hands.hold(&self.modifiers)?;
         hands.wheel(across, down)?;
         drop(hands);
-        let mut acted = match witness {
-            Some(witness) => witness.conclude(cx, settle, None)?,
-            None => Acted::unverified("settle_ms is 0, so nothing was looked for."),
+        let mut acted = match (witness, picture) {
+            (None, _) => Acted::unverified("settle_ms is 0, so nothing was looked for."),
+            (Some(witness), picture) => {
+                let acted = witness.conclude(cx, settle, None)?;
+                match picture {
+                    Some(picture) if acted.effect == Seen::NoChangeSeen && picture.became_another(cx)? => {
+                        Acted::confirmed(format!("pixels changed within {content}"))
+                    }
+                    _ => acted,
+                }
+            }
         };
         if acted.effect == Seen::NoChangeSeen {
             acted.reason = Some(why_not(cx, window.as_ref(), place)?);
@@ -418,6 +472,24 @@ fn visible_part(cx: &Context, found: &find::Found) -> Result<Rect> {
     })
 }
 
+/// An area without its edges, where scroll bars come and go.
+fn within_bars(area: Rect) -> Rect {
+    const BAR: u32 = 24;
+    if area.width <= 4 * BAR || area.height <= 4 * BAR {
+        return area;
+    }
+    Rect::new(area.x + BAR as i32, area.y + BAR as i32, area.width - 2 * BAR, area.height - 2 * BAR)
+}
+
+/// The half of an area that lies behind when scrolling on: at the end of a view some toolkits let the other
+/// half glow.
+fn behind(area: Rect, across: i32, down: i32) -> Rect {
+    let (width, height) = if down == 0 { (area.width / 2, area.height) } else { (area.width, area.height / 2) };
+    let x = if across < 0 && down == 0 { area.x + (area.width - width) as i32 } else { area.x };
+    let y = if down < 0 { area.y + (area.height - height) as i32 } else { area.y };
+    Rect::new(x, y, width, height)
+}
+
 /// A generous area around a point within a window: scrolling moves what is around it.
 fn around(place: Point, window: &Window) -> Rect {
     let area = Rect::new(place.x, place.y, 1, 1).grown(120);
@@ -462,6 +534,123 @@ fn scroll_bar(
             && view.contains(place)
     });
     Ok(bar.map(|index| (tree.nodes[index].element.clone(), pixels)))
+}
+
+/// Turns the wheel over the view that an element was scrolled out of, until it shows. `unable` is why there
+/// is no other way; it is the answer where there is no such view.
+pub fn wheel_to(cx: &Context, element: &Element, unable: Error) -> Result<Option<Element>> {
+    let window = find::window_of(cx, element)?.map(super::target::shown).transpose()?;
+    let Some(window) = window else { return Err(unable) };
+    let mut now = cx.desktop.elements.element(&cx.call, &element.id)?;
+    let Some((view, point)) = view_around(cx, &window, &now)? else { return Err(unable) };
+    let mut notch = PIXELS_A_NOTCH;
+    for _ in 0..MOST_TURNS {
+        let Some((across, down)) = way_to(cx, &window, view, &now)? else {
+            return Ok(in_view(cx, &now)?.then_some(now));
+        };
+        let turns = |pixels: f64| (pixels.signum() * (pixels.abs() / notch).round().clamp(1.0, 100.0)) as i32;
+        // One axis at a time: a view that scrolls in one of them takes every wheel for that one.
+        let (across, down) = if down == 0.0 { (turns(across), 0) } else { (0, turns(down)) };
+        let mut hands = cx.desktop.input(&cx.call)?;
+        hands.move_to(point)?;
+        hands.wheel(across, down)?;
+        drop(hands);
+        let Some(before) = now.bounds.map(|bounds| bounds.center()) else {
+            cx.desktop.windows.settle(&cx.call, window.id, Duration::from_millis(300)).ok();
+            now = cx.desktop.elements.element(&cx.call, &element.id)?;
+            continue;
+        };
+        let Some(moved) = come_to_rest(cx, &now)? else { return Ok(None) };
+        let after = moved.bounds.map_or(before, |bounds| bounds.center());
+        let pixels = if down == 0 { after.x - before.x } else { after.y - before.y };
+        notch = (f64::from(pixels.abs()) / f64::from((across + down).abs())).max(1.0);
+        now = moved;
+    }
+    Ok(None)
+}
+
+/// A turn that overshoots is mended by the next, which knows how far a notch goes; where the way is unknown
+/// each turn is most of a page.
+const MOST_TURNS: u32 = 60;
+
+/// How far it is from the middle of a view to an element in pixels, across and down; nothing where the view
+/// shows it or where that cannot be known.
+fn way_to(cx: &Context, window: &Window, view: Rect, element: &Element) -> Result<Option<(f64, f64)>> {
+    if let Some(bounds) = element.bounds {
+        let (place, middle) = (bounds.center(), view.center());
+        let outside = |place: i32, middle: i32, size: u32| {
+            let away = place - middle;
+            if away.unsigned_abs() * 2 < size { 0.0 } else { f64::from(away) }
+        };
+        let way = (outside(place.x, middle.x, view.width), outside(place.y, middle.y, view.height));
+        return Ok((way != (0.0, 0.0)).then_some(way));
+    }
+    // GTK 3 has no place for what is scrolled away; its order among what shows tells the direction.
+    let tree = elements_of(cx, window)?;
+    let place = |wanted: &Element| tree.nodes.iter().position(|node| node.element.id == wanted.id);
+    let shown = tree.nodes.iter().enumerate().filter(|(_, node)| {
+        let bounds = node.element.bounds;
+        let small = bounds.is_some_and(|bounds| view.contains(bounds.center()) && bounds.height < view.height);
+        small && node.element.role == element.role && find::shows(&node.element)
+    });
+    let shown: Vec<usize> = shown.map(|(index, _)| index).collect();
+    let page = f64::from(view.height) * 0.8;
+    Ok(match (place(element), shown.first(), shown.last()) {
+        (Some(place), _, Some(last)) if *last < place => Some((0.0, page)),
+        (Some(place), Some(first), _) if place < *first => Some((0.0, -page)),
+        _ => None,
+    })
+}
+
+/// The nearest view that does not show where an element is, and a point in it for the wheel.
+fn view_around(cx: &Context, window: &Window, element: &Element) -> Result<Option<(Rect, Point)>> {
+    let query = TreeQuery { bounds: Bounds::All, values: false, ..TreeQuery::new(Root::Window(window.id)) };
+    let tree = cx.desktop.elements.tree(&cx.call, &query)?;
+    let mut next = tree.nodes.iter().find(|node| node.element.id == element.id).and_then(|node| node.parent);
+    let mut around = std::iter::from_fn(|| {
+        let node = &tree.nodes[next?];
+        next = node.parent;
+        Some(&node.element)
+    });
+    let view = around.find(|outer| match (element.bounds, outer.bounds) {
+        (_, None) => false,
+        // What holds the element's place is the content that moves in the view.
+        (Some(bounds), Some(outer)) => !outer.contains(bounds.center()),
+        (None, Some(_)) => matches!(outer.role, Role::ScrollPane | Role::Viewport),
+    });
+    let view = view.and_then(|view| view.bounds?.intersection(&window.bounds));
+    let Some(view) = view.filter(|view| !view.is_empty()) else { return Ok(None) };
+    let middle = view.center();
+    let (right, bottom) = (view.x + view.width as i32, view.y + view.height as i32);
+    let points = [
+        middle,
+        Point::new(view.x + 6, middle.y),
+        Point::new(middle.x, view.y + 6),
+        Point::new(middle.x, bottom - 6),
+        Point::new(right - 24, middle.y),
+    ];
+    // Over these the wheel changes a value instead.
+    let takes = |element: &Element| {
+        matches!(element.role, Role::SpinButton | Role::Slider | Role::ComboBox | Role::ScrollBar)
+    };
+    let point = points.into_iter().find(|point| {
+        let top = cx.desktop.windows.at(&cx.call, *point).ok().flatten();
+        let own = top.is_some_and(|top| top.id == window.id);
+        own && !matches!(cx.desktop.elements.at(&cx.call, window.id, *point), Ok(Some(there)) if takes(&there))
+    });
+    Ok(point.map(|point| (view, point)))
+}
+
+/// The element after it has moved, as soon as it stays where it is; nothing when it does not move.
+fn come_to_rest(cx: &Context, before: &Element) -> Result<Option<Element>> {
+    let mut last: Option<Element> = None;
+    cx.call.until_within(Duration::from_millis(500), "waiting for the view to move", || {
+        let now = cx.desktop.elements.element(&cx.call, &before.id)?;
+        let still = last.as_ref().is_some_and(|last| last.bounds == now.bounds);
+        let rests = still && now.bounds != before.bounds;
+        last = Some(now.clone());
+        Ok(rests.then_some(now))
+    })
 }
 
 fn elements_of(cx: &Context, window: &Window) -> Result<Tree> {
@@ -514,8 +703,18 @@ fn why_not(cx: &Context, window: Option<&Window>, place: Point) -> Result<String
         ) && element.states.has(State::Visible)
             && element.bounds.is_some_and(|bounds| bounds.contains(place))
     };
-    if tree.nodes.iter().any(|node| scrolls(&node.element)) {
-        return Ok("Nothing moved: what scrolls there is at its end in this direction, or scrolls only in the other one.".to_owned());
+    // Qt's views have no role of their own, and scroll bars.
+    let barred = |node: &Node| {
+        // It lies in a container of its own there.
+        let parent = node.parent;
+        let above = parent.and_then(|parent| tree.nodes[parent].parent);
+        let mut views = [parent, above].into_iter().flatten().filter_map(|at| tree.nodes[at].element.bounds);
+        node.element.role == Role::ScrollBar
+            && node.element.states.has(State::Visible)
+            && views.any(|view| view.contains(place) && view.height < window.bounds.height)
+    };
+    if tree.nodes.iter().any(|node| scrolls(&node.element) || barred(node)) {
+        return Ok("Nothing moved: what can scroll there is at its end in this direction, or has no more to show than it does.".to_owned());
     }
     Err(Error::new(Code::NotScrollable, format!("Nothing at {place} scrolls.")).remedy(
         "Scroll in an element that does: find_elements with the role scroll_pane, list, tree, table or document.",

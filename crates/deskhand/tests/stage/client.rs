@@ -3,7 +3,7 @@
 use super::PrivateDesktop;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// Speaks MCP over the standard streams of `deskhand serve`, which ends with it.
 pub struct Client {
@@ -16,8 +16,12 @@ pub struct Client {
 impl Client {
     /// Starts `deskhand serve` there and says hello to it.
     pub fn start(desktop: &PrivateDesktop) -> Client {
-        let mut server = desktop
-            .command(env!("CARGO_BIN_EXE_deskhand"))
+        Client::on(|program| desktop.command(program))
+    }
+
+    /// The same, with a command of another environment.
+    pub fn on(command: impl FnOnce(&str) -> Command) -> Client {
+        let mut server = command(env!("CARGO_BIN_EXE_deskhand"))
             .args(["serve", "--profile", "full"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

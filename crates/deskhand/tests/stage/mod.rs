@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "every test program uses a part of it")]
 
 pub mod client;
+pub mod scene;
 
 use deskhand_core::Call;
 use serde_json::Value;
@@ -65,6 +66,8 @@ impl Drop for PrivateDesktop {
 pub struct Stage {
     process: Child,
     log: PathBuf,
+    /// The toolkit's name, one of [`TOOLKITS`].
+    pub toolkit: String,
     /// The window's title.
     pub title: String,
 }
@@ -83,7 +86,7 @@ impl Stage {
             .stdin(Stdio::null())
             .spawn()
             .expect("the system has a Python");
-        let stage = Stage { process, log, title: format!("Stage ({toolkit})") };
+        let stage = Stage { process, log, toolkit: toolkit.to_owned(), title: format!("Stage ({toolkit})") };
         stage.wait_for("ready", |event| event["event"] == "ready");
         stage
     }
@@ -99,25 +102,50 @@ impl Stage {
     /// Waits for an event, and fails with all that came instead.
     #[track_caller]
     pub fn wait_for(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        self.wait_since(0, what, wanted)
+    }
+
+    /// How many events there are: those after it are what a later step brought about.
+    pub fn mark(&self) -> usize {
+        self.events().len()
+    }
+
+    /// Waits for an event after a mark, and fails with all that came after it instead.
+    #[track_caller]
+    pub fn wait_since(&self, mark: usize, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         let call = Call::with_timeout(Duration::from_secs(30));
-        let found = call.until("waiting for the stage", || Ok(self.events().into_iter().find(&wanted)));
-        found.unwrap_or_else(|_| panic!("no {what} reached {}: {:#?}", self.title, self.events()))
+        let since = || self.events().into_iter().skip(mark);
+        let found = call.until("waiting for the stage", || Ok(since().find(&wanted)));
+        found.unwrap_or_else(|_| {
+            panic!("no {what} reached {}: {:#?}", self.title, since().collect::<Vec<_>>())
+        })
+    }
+
+    /// The top left corner of a widget and its size, from the top left corner of the window's content.
+    pub fn place(&self, widget: &str) -> (i64, i64, i64, i64) {
+        let ready = self.wait_for("ready", |event| event["event"] == "ready");
+        let place = &ready["widgets"][widget];
+        let number = |name: &str| place[name].as_i64().unwrap_or_else(|| panic!("no {widget} in {ready}"));
+        (number("x"), number("y"), number("width"), number("height"))
     }
 
     /// The middle of a widget, from the top left corner of the window's content.
     pub fn middle(&self, widget: &str) -> (i64, i64) {
-        let ready = self.wait_for("ready", |event| event["event"] == "ready");
-        let place = &ready["widgets"][widget];
-        let number = |name: &str| place[name].as_i64().unwrap_or_else(|| panic!("no {widget} in {ready}"));
-        (number("x") + number("width") / 2, number("y") + number("height") / 2)
+        let (x, y, width, height) = self.place(widget);
+        (x + width / 2, y + height / 2)
+    }
+
+    /// The process that shows the window.
+    pub fn pid(&self) -> rustix::process::Pid {
+        rustix::process::Pid::from_raw(self.process.id().cast_signed()).expect("it is running")
     }
 }
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        if let Some(process) = rustix::process::Pid::from_raw(self.process.id().cast_signed()) {
-            let _ = rustix::process::kill_process(process, rustix::process::Signal::TERM);
-        }
+        let _ = rustix::process::kill_process(self.pid(), rustix::process::Signal::TERM);
+        // A test that failed may have left it stopped, and then it would never see the other signal.
+        let _ = rustix::process::kill_process(self.pid(), rustix::process::Signal::CONT);
         let _ = self.process.wait();
         let _ = fs::remove_file(&self.log);
     }

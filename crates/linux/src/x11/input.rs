@@ -201,7 +201,8 @@ impl Input for XInput {
 
     fn double_click_time(&self, call: &Call) -> Result<Duration> {
         let set = self.shared.with(call, |x, device| double_click_setting(x, device.screen))?;
-        Ok(Duration::from_millis(set.map_or(400, u64::from)))
+        // 400 is what GTK and Qt take without a settings daemon; Chromium takes 500 whatever is set.
+        Ok(Duration::from_millis(set.map_or(400, u64::from).max(500)))
     }
 }
 
