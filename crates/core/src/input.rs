@@ -8,6 +8,7 @@ use crate::lane::ClientId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
+use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -108,6 +109,8 @@ pub struct Hands<'d> {
     clicks: &'d Clicks,
     pressed: Vec<Held>,
     before: InputState,
+    /// Where the pointer was read or put last.
+    place: Cell<Point>,
 }
 
 impl<'d> Hands<'d> {
@@ -119,12 +122,15 @@ impl<'d> Hands<'d> {
         clicks: &'d Clicks,
     ) -> Result<Hands<'d>> {
         let before = input.state(call)?;
-        Ok(Hands { input, call, holds, clicks, pressed: Vec::new(), before })
+        let place = Cell::new(before.position);
+        Ok(Hands { input, call, holds, clicks, pressed: Vec::new(), before, place })
     }
 
     /// Where the pointer is now, read back.
     pub fn position(&self) -> Result<Point> {
-        Ok(self.input.state(self.call)?.position)
+        let place = self.input.state(self.call)?.position;
+        self.place.set(place);
+        Ok(place)
     }
 
     /// What was held before these hands touched anything.
@@ -135,6 +141,7 @@ impl<'d> Hands<'d> {
     /// Puts the pointer somewhere.
     pub fn move_to(&mut self, to: Point) -> Result<()> {
         self.call.check("moving the pointer")?;
+        self.place.set(to);
         self.input.move_to(self.call, to)
     }
 
@@ -161,7 +168,7 @@ impl<'d> Hands<'d> {
 
     /// Presses a button, as the beginning of something new: two clicks of two calls are not a double click.
     pub fn press(&mut self, button: Button) -> Result<()> {
-        self.clicks.part(self.input, self.call, button)?;
+        self.clicks.part(self.input, self.call, button, self.place.get())?;
         self.down(Held::Button(button))
     }
 
@@ -172,12 +179,12 @@ impl<'d> Hands<'d> {
 
     /// Clicks `count` times where the pointer is.
     pub fn click(&mut self, button: Button, count: u32) -> Result<()> {
-        self.clicks.part(self.input, self.call, button)?;
+        self.clicks.part(self.input, self.call, button, self.place.get())?;
         for _ in 0..count {
             self.down(Held::Button(button))?;
             self.up(Held::Button(button))?;
         }
-        self.clicks.note(button, self.position()?);
+        self.clicks.note(button, self.place.get());
         Ok(())
     }
 
@@ -274,11 +281,10 @@ pub(crate) struct Clicks(Mutex<Option<(Button, Point, Instant)>>);
 
 impl Clicks {
     /// Waits until a press here begins a new click: only after one of the same button at about this place.
-    fn part(&self, input: &dyn Input, call: &Call, button: Button) -> Result<()> {
+    fn part(&self, input: &dyn Input, call: &Call, button: Button, place: Point) -> Result<()> {
         let last = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
-        let Some((_, place, time)) = last.filter(|(last, ..)| *last == button) else { return Ok(()) };
-        let now = input.state(call)?.position;
-        if (now.x - place.x).abs().max((now.y - place.y).abs()) > SAME_PLACE {
+        let Some((_, last, time)) = last.filter(|(last, ..)| *last == button) else { return Ok(()) };
+        if SAME_PLACE < (place.x - last.x).abs().max((place.y - last.y).abs()) {
             return Ok(());
         }
         let left = input.double_click_time(call)?.saturating_sub(time.elapsed());

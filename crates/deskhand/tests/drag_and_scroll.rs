@@ -34,18 +34,27 @@ fn points(scene: &mut Scene) {
             arguments["path"] = path.map(|(x, y)| json!({ "x": x, "y": y })).collect();
         }
         let reply = scene.client.call("drag", arguments.clone());
-        assert_eq!((&reply["pointer"]["x"], &reply["pointer"]["y"]), (&arguments["end_x"], &arguments["end_y"]));
+        assert_eq!(
+            (&reply["pointer"]["x"], &reply["pointer"]["y"]),
+            (&arguments["end_x"], &arguments["end_y"])
+        );
         let ends = scene.exactly(2, "press and release", mark, |event| {
             event["event"] == "press" || event["event"] == "release"
         });
-        assert_eq!((&ends[0]["event"], &ends[1]["event"]), (&json!("press"), &json!("release")), "{arguments}");
+        assert_eq!(
+            (&ends[0]["event"], &ends[1]["event"]),
+            (&json!("press"), &json!("release")),
+            "{arguments}"
+        );
         assert!(near(&ends[0], start, 1) && near(&ends[1], end, 1), "{arguments}: {ends:#?}");
         for event in &ends {
             assert_eq!((&event["button"], &event["modifiers"]), (&json!(button), &modifiers), "{arguments}");
         }
         let events = scene.stage.events();
         let motions = events.iter().skip(mark).filter(|event| {
-            is(event, "motion", "canvas") && event["buttons"] == json!([button]) && event["modifiers"] == modifiers
+            is(event, "motion", "canvas")
+                && event["buttons"] == json!([button])
+                && event["modifiers"] == modifiers
         });
         let motions = motions.collect::<Vec<_>>();
         assert!(5 <= motions.len(), "{arguments}: the way has steps: {motions:#?}");
@@ -185,14 +194,18 @@ fn depth(scene: &Scene) -> i64 {
 fn view(scene: &mut Scene) {
     let rows = scene.named("Rows")["ref"].clone();
     let mark = scene.stage.mark();
-    let reply = scene.client.confirmed("scroll", json!({ "element": rows, "direction": "down", "notches": 2 }));
+    let reply =
+        scene.client.confirmed("scroll", json!({ "element": rows, "direction": "down", "notches": 2 }));
     assert_eq!(reply["delivered"], "2 notch(es)", "{reply}");
-    scene.stage.wait_since(mark, "scroll", |event| is(event, "scroll", "rows") && 0 < event["y"].as_i64().unwrap());
+    scene
+        .stage
+        .wait_since(mark, "scroll", |event| is(event, "scroll", "rows") && 0 < event["y"].as_i64().unwrap());
     scene.client.confirmed("scroll", json!({ "element": rows, "direction": "up", "notches": 20 }));
     scene.stage.wait_since(mark, "top", |event| is(event, "scroll", "rows") && event["y"] == 0);
 
     let mark = scene.stage.mark();
-    let reply = scene.client.confirmed("scroll", json!({ "element": rows, "direction": "down", "amount": 300 }));
+    let reply =
+        scene.client.confirmed("scroll", json!({ "element": rows, "direction": "down", "amount": 300 }));
     let exact = reply["delivered"] == "300 pixels";
     let wanted = if exact { 300..=300 } else { 100..=600 };
     scene.stage.wait_since(mark, "300 pixels", |event| {

@@ -39,7 +39,8 @@ fn two_servers_that_type_at_once_mix_nothing_up() {
     let mut other = Client::start(&scene.desktop);
     let window = json!({ "window_title": other_stage.title, "timeout_ms": 20_000 });
     let other_window = other.call("wait_for", window)["window"]["id"].clone();
-    let field = json!({ "selector": "text_field[name=\"Name\"]", "window": other_window, "timeout_ms": 20_000 });
+    let field =
+        json!({ "selector": "text_field[name=\"Name\"]", "window": other_window, "timeout_ms": 20_000 });
     other.call("wait_for", field);
     let texts = ["The quick brown fox, çà et là: 0123456789", "jumps over naïve dogs; ÄÖÜ (and) 98765-43"];
     for round in 1..=3 {
@@ -102,7 +103,8 @@ fn a_frozen_application_costs_its_own_deadline() {
     other.call("click_ui_element", healthy.clone());
     scene.stage.wait_for("click", |event| event["event"] == "click" && event["widget"] == "ok");
     other.confirmed("focus_window", json!({ "window": scene.window }));
-    let field = json!({ "element": "text_field[name=\"Name\"]", "window": scene.window, "text": "meanwhile" });
+    let field =
+        json!({ "element": "text_field[name=\"Name\"]", "window": scene.window, "text": "meanwhile" });
     other.confirmed("type_text", field);
     scene.client.call("click_ui_element", healthy);
     eprintln!("MEANWHILE {:?}, all {:?}", begun.elapsed(), started.elapsed());
@@ -117,7 +119,8 @@ fn a_frozen_application_costs_its_own_deadline() {
     frozen.wait_since(mark, "click", |event| event["event"] == "click" && event["widget"] == "ok");
     let field = json!({ "element": "text_field[name=\"Name\"]", "window": window, "text": "healed" });
     scene.client.confirmed("type_text", field);
-    frozen.wait_since(mark, "text", |event| event["text"].as_str().is_some_and(|text| text.contains("healed")));
+    frozen
+        .wait_since(mark, "text", |event| event["text"].as_str().is_some_and(|text| text.contains("healed")));
 }
 
 /// An X server of its own number, which may be killed.
@@ -178,7 +181,9 @@ fn an_x_server_that_dies_is_told_and_the_next_one_is_used() {
     }
 
     let (_server, _) = x_server(Some(&number));
-    wait("the new server to be used", || client.try_call("move_mouse", json!({ "x": 7, "y": 7 })).0.then_some(()));
+    wait("the new server to be used", || {
+        client.try_call("move_mouse", json!({ "x": 7, "y": 7 })).0.then_some(())
+    });
     let place = client.call("cursor_position", json!({}));
     assert_eq!((&place["x"], &place["y"]), (&json!(7), &json!(7)), "{place}");
     client.call("take_screenshot", json!({}));

@@ -67,7 +67,9 @@ fn motion(scene: &mut Scene) {
     let way = scene.stage.events().into_iter().skip(mark).filter(moved).collect::<Vec<_>>();
     let between = way.iter().filter(|event| {
         let x = event["x"].as_i64().unwrap();
-        (25..315).contains(&x) && near(event, (x, 20 + (x - 20) / 3), 3) && event["modifiers"] == json!(["ctrl"])
+        (25..315).contains(&x)
+            && near(event, (x, 20 + (x - 20) / 3), 3)
+            && event["modifiers"] == json!(["ctrl"])
     });
     assert!(5 <= between.count(), "a smooth way has steps: {way:#?}");
 

@@ -3,8 +3,8 @@
 use super::evidence::{Acted, Witness, changed, difference, short};
 use super::find::{self, Found, Which};
 use super::page::page;
-use super::{pointer, scroll};
 use super::{Alias, same};
+use super::{pointer, scroll};
 use crate::call::Context;
 use crate::snapshot::{self, View};
 use crate::tool::{Data, Effect, Group, Output, Ranged, Reply, Row, Tool};

@@ -172,21 +172,22 @@ impl Picture {
     /// Whether it looks different for good: things that fly back take their time.
     fn became_another(&self, cx: &Context) -> Result<bool> {
         let mut last = None;
-        let same = cx.call.until_within(Duration::from_millis(1500), "waiting for the pixels to rest", || {
-            let now = cx.desktop.screen.capture(&cx.call, Source::Screen(self.0))?;
-            if now.pixels == self.1.pixels {
-                return Ok(Some(true));
-            }
-            match &last {
-                Some((since, pixels)) if *pixels == now.pixels => {
-                    Ok((Duration::from_millis(250) <= Instant::elapsed(since)).then_some(false))
+        let same =
+            cx.call.until_within(Duration::from_millis(1500), "waiting for the pixels to rest", || {
+                let now = cx.desktop.screen.capture(&cx.call, Source::Screen(self.0))?;
+                if now.pixels == self.1.pixels {
+                    return Ok(Some(true));
                 }
-                _ => {
-                    last = Some((Instant::now(), now.pixels.clone()));
-                    Ok(None)
+                match &last {
+                    Some((since, pixels)) if *pixels == now.pixels => {
+                        Ok((Duration::from_millis(250) <= Instant::elapsed(since)).then_some(false))
+                    }
+                    _ => {
+                        last = Some((Instant::now(), now.pixels.clone()));
+                        Ok(None)
+                    }
                 }
-            }
-        })?;
+            })?;
         Ok(same == Some(false))
     }
 }
@@ -218,11 +219,10 @@ impl Drag {
                 Err(Error::argument("Each end of a drag is either an element or a point, not both."))
             }
             Some(element) => {
-                let found = find::act(cx, Which {
-                    element: Some(element),
-                    window: self.window.as_deref(),
-                    application: None,
-                })?;
+                let found = find::act(
+                    cx,
+                    Which { element: Some(element), window: self.window.as_deref(), application: None },
+                )?;
                 Ok(Some(place_of(cx, &found)?))
             }
             None => self.at(x, y).resolve(cx),
@@ -484,7 +484,8 @@ fn within_bars(area: Rect) -> Rect {
 /// The half of an area that lies behind when scrolling on: at the end of a view some toolkits let the other
 /// half glow.
 fn behind(area: Rect, across: i32, down: i32) -> Rect {
-    let (width, height) = if down == 0 { (area.width / 2, area.height) } else { (area.width, area.height / 2) };
+    let (width, height) =
+        if down == 0 { (area.width / 2, area.height) } else { (area.width, area.height / 2) };
     let x = if across < 0 && down == 0 { area.x + (area.width - width) as i32 } else { area.x };
     let y = if down < 0 { area.y + (area.height - height) as i32 } else { area.y };
     Rect::new(x, y, width, height)
@@ -590,7 +591,8 @@ fn way_to(cx: &Context, window: &Window, view: Rect, element: &Element) -> Resul
     let place = |wanted: &Element| tree.nodes.iter().position(|node| node.element.id == wanted.id);
     let shown = tree.nodes.iter().enumerate().filter(|(_, node)| {
         let bounds = node.element.bounds;
-        let small = bounds.is_some_and(|bounds| view.contains(bounds.center()) && bounds.height < view.height);
+        let small =
+            bounds.is_some_and(|bounds| view.contains(bounds.center()) && bounds.height < view.height);
         small && node.element.role == element.role && find::shows(&node.element)
     });
     let shown: Vec<usize> = shown.map(|(index, _)| index).collect();

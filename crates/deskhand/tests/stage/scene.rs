@@ -95,8 +95,7 @@ impl Scene {
             let there = self.on_canvas(x, 3, json!({}));
             self.client.confirmed("move_mouse", there);
         }
-        self.stage
-            .wait_since(mark, "motion", |event| event["event"] == "motion" && near(event, (7, 3), 1));
+        self.stage.wait_since(mark, "motion", |event| event["event"] == "motion" && near(event, (7, 3), 1));
     }
 }
 
