@@ -707,9 +707,11 @@ fn why_not(cx: &Context, window: Option<&Window>, place: Point) -> Result<String
     };
     // Qt's views have no role of their own, and scroll bars.
     let barred = |node: &Node| {
-        // It lies in a container of its own there.
+        // It lies in a container of its own there, which has no role either.
         let parent = node.parent;
-        let above = parent.and_then(|parent| tree.nodes[parent].parent);
+        let plain =
+            parent.filter(|parent| matches!(tree.nodes[*parent].element.role, Role::Filler | Role::Panel));
+        let above = plain.and_then(|parent| tree.nodes[parent].parent);
         let mut views = [parent, above].into_iter().flatten().filter_map(|at| tree.nodes[at].element.bounds);
         node.element.role == Role::ScrollBar
             && node.element.states.has(State::Visible)

@@ -434,7 +434,7 @@ fn dragging_reports_what_followed_the_pointer() {
         json!({ "startX": 300, "startY": 50, "endX": 400, "endY": 150, "duration_ms": 0 }),
         expect![[r#"
             effect: confirmed
-            evidence: "dragged (300, 50) → (400, 150); a window changed (move)"
+            evidence: "dragged (300, 50) → (400, 150); pixels changed within 17x17 at (392, 142)"
             pointer: x 400  y 150  display 0
             window_title: "Untitled - Editor"
             > move 300,50
@@ -491,7 +491,7 @@ fn scrolling_says_what_was_delivered() {
         json!({ "direction": "up", "notches": 2, "x": 500, "y": 300 }),
         expect![[r#"
             effect: no_change_seen
-            reason: "Nothing moved: what scrolls there is at its end in this direction, or scrolls only in the other one."
+            reason: "Nothing moved: what can scroll there is at its end in this direction, or has no more to show than it does."
             via: pointer
             pointer: x 500  y 300  display 0
             window_title: "Untitled - Editor"
@@ -553,11 +553,11 @@ fn scrolling_says_what_was_delivered() {
         "scroll",
         json!({ "direction": "down", "x": 100, "y": 510 }),
         expect![[r#"
-        not_scrollable: Nothing at (100, 510) scrolls.
-          remedy: Scroll in an element that does: find_elements with the role scroll_pane, list, tree, table or document.
-        > move 100,510
-        > wheel 0,3
-    "#]],
+            not_scrollable: Nothing at (100, 510) scrolls.
+              remedy: Scroll in an element that does: find_elements with the role scroll_pane, list, tree, table or document.
+            > move 100,510
+            > wheel 0,3
+        "#]],
     );
     check(
         plain,
@@ -565,7 +565,7 @@ fn scrolling_says_what_was_delivered() {
         json!({ "direction": "left", "x": 500, "y": 300 }),
         expect![[r#"
             effect: no_change_seen
-            reason: "Nothing moved: what scrolls there is at its end in this direction, or scrolls only in the other one."
+            reason: "Nothing moved: what can scroll there is at its end in this direction, or has no more to show than it does."
             via: pointer
             pointer: x 500  y 300  display 0
             window_title: "Untitled - Editor"

@@ -74,9 +74,9 @@ impl Random {
         let properties = schema["properties"].as_object().into_iter().flatten();
         for ((name, property), choice) in properties.zip(self.choices.iter().cycle()) {
             let value = match choice {
-                Choice::Absent if required.contains(&name.as_str()) => fitting(name, property, &self.tool, 1),
+                Choice::Absent if required.contains(&name.as_str()) => fitting(property, &self.tool, 1),
                 Choice::Absent => continue,
-                Choice::Fitting(index, number) => fitting(name, property, index, *number),
+                Choice::Fitting(index, number) => fitting(property, index, *number),
                 Choice::Anything(index) => {
                     let all =
                         [json!(null), json!(-1), json!(1e99), json!("x"), json!([]), json!({}), json!(true)];
@@ -95,7 +95,7 @@ impl Random {
     }
 }
 
-fn fitting(name: &str, schema: &Value, index: &Index, number: i64) -> Value {
+fn fitting(schema: &Value, index: &Index, number: i64) -> Value {
     if let Some(options) = schema["enum"].as_array() {
         return index.get(options).clone();
     }
@@ -108,11 +108,11 @@ fn fitting(name: &str, schema: &Value, index: &Index, number: i64) -> Value {
         }
         Some("array") => {
             let items = &schema["items"];
-            Value::Array((0..number.rem_euclid(3)).map(|_| fitting(name, items, index, number)).collect())
+            Value::Array((0..number.rem_euclid(3)).map(|_| fitting(items, index, number)).collect())
         }
         Some("object") => {
             let members = schema["properties"].as_object().into_iter().flatten();
-            members.map(|(name, schema)| (name.clone(), fitting(name, schema, index, number))).collect()
+            members.map(|(name, schema)| (name.clone(), fitting(schema, index, number))).collect()
         }
         _ => json!(index.get(&WORDS)),
     }
