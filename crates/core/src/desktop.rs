@@ -3,7 +3,7 @@
 use crate::app::Apps;
 use crate::call::Call;
 use crate::element::Elements;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::input::{Clicks, Hands, Held, Holds, Input};
 use crate::lane::{ClientId, Lane};
 use crate::screen::Screen;
@@ -46,6 +46,8 @@ pub struct Choice {
 /// A capability that this desktop does not have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Missing {
+    /// `unsupported` where there never is such a thing, `backend` where it is absent now.
+    pub code: Code,
     /// Why not, a sentence.
     pub reason: String,
     /// What to do, a sentence.
@@ -55,7 +57,7 @@ pub struct Missing {
 impl Missing {
     /// The error that every call of the stand-in answers.
     pub fn error(&self) -> Error {
-        Error::unsupported(&self.reason).remedy(&self.remedy)
+        Error::new(self.code, &*self.reason).remedy(&self.remedy)
     }
 }
 

@@ -61,7 +61,7 @@ use crate::app::NoApps;
 use crate::call::Call;
 use crate::desktop::{Choice, Desktop, Missing};
 use crate::element::{ElementId, NoElements};
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::geometry::Display;
 use crate::input::{Held, NoInput};
 use crate::screen::NoScreen;
@@ -136,6 +136,7 @@ impl Fake {
         }));
         let missing = |capability: &str| {
             self.missing.contains(&capability).then(|| Missing {
+                code: Code::Unsupported,
                 reason: format!("This fake desktop has no {capability}."),
                 remedy: "Build it with one.".to_owned(),
             })

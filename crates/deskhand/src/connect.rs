@@ -6,7 +6,7 @@ use deskhand_core::element::NoElements;
 use deskhand_core::input::NoInput;
 use deskhand_core::screen::NoScreen;
 use deskhand_core::window::NoWindows;
-use deskhand_core::{Call, Choice, Desktop, Missing, Result};
+use deskhand_core::{Call, Choice, Code, Desktop, Missing, Result};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -51,6 +51,7 @@ pub fn connect(session: &Session) -> Arc<Desktop> {
     return deskhand_linux::connect(&deskhand_linux::Place::from_environment());
     #[cfg(not(target_os = "linux"))]
     without(&Missing {
+        code: Code::Unsupported,
         reason: "No provider for this system is built in yet.".into(),
         remedy: "Use Deskhand on Linux with X11.".into(),
     })
@@ -225,6 +226,7 @@ impl Session {
 
 fn no_display(why: &str) -> Missing {
     Missing {
+        code: Code::Backend,
         reason: format!("There is no display to work on: DISPLAY is not set, and {why}."),
         remedy: "Start Deskhand with --virtual 1280x800 for a private desktop of its own, with --display :0 \
                  for a running one, or from a terminal inside the session."
@@ -240,6 +242,7 @@ fn several(programs: &[Program], displays: &BTreeSet<u32>) -> Missing {
         .map(|program| format!(":{} ({})", program.display, program.title()))
         .collect();
     Missing {
+        code: Code::Backend,
         reason: format!(
             "There is no one display to work on: DISPLAY is not set, and several run: {}.",
             seen.join(", ")

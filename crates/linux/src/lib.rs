@@ -11,7 +11,7 @@ use deskhand_core::element::{Elements, NoElements};
 use deskhand_core::input::{Input, NoInput};
 use deskhand_core::screen::{NoScreen, Screen};
 use deskhand_core::window::{NoWindows, Windows};
-use deskhand_core::{Call, Result};
+use deskhand_core::{Call, Code, Result};
 use std::sync::Arc;
 
 /// Which desktop to connect to. What is `None` is not there.
@@ -104,13 +104,17 @@ pub fn enable_accessibility(call: &Call, place: &Place) -> Result<()> {
 }
 
 fn no_display(place: &Place) -> Missing {
-    let reason = match &place.wayland {
-        Some(wayland) => format!(
-            "This is a Wayland session ({wayland}) without an X display, which this version cannot see or work."
+    let (code, reason) = match &place.wayland {
+        Some(wayland) => (
+            Code::Unsupported,
+            format!(
+                "This is a Wayland session ({wayland}) without an X display, which this version cannot see or work."
+            ),
         ),
-        None => "There is no desktop to see or work: DISPLAY is not set.".to_owned(),
+        None => (Code::Backend, "There is no desktop to see or work: DISPLAY is not set.".to_owned()),
     };
     Missing {
+        code,
         reason,
         remedy:
             "Start Deskhand with --virtual 1280x800 for a desktop of its own, with --display :0 for one that \

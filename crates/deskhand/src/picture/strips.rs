@@ -4,7 +4,7 @@ use super::{Effort, Lately, lock};
 use deskhand_core::screen::Bitmap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// Pixels in rows of blue, green, red and an unused byte.
 #[derive(Clone)]
@@ -84,7 +84,9 @@ const PIXELS_PER_WORKER: usize = 100_000;
 
 /// How many threads to share `pixels` among.
 pub(super) fn workers(pixels: usize) -> usize {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    // Counting them reads files of the control group.
+    static CORES: OnceLock<usize> = OnceLock::new();
+    let cores = *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from));
     (pixels / PIXELS_PER_WORKER).clamp(1, cores.min(8))
 }
 

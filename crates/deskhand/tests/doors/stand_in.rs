@@ -7,7 +7,7 @@ use deskhand_core::input::{Button, Input, InputState, Press};
 use deskhand_core::key::Key;
 use deskhand_core::screen::{Bitmap, PointerImage, Screen, Source};
 use deskhand_core::window::{Window, WindowId, WindowState, Windows};
-use deskhand_core::{Call, Desktop, Display, Error, Missing, Point, Rect, Result, Size};
+use deskhand_core::{Call, Code, Desktop, Display, Error, Missing, Point, Rect, Result, Size};
 use std::any::Any;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -28,7 +28,8 @@ pub struct Reached {
 
 pub fn desktop() -> (Arc<Desktop>, Arc<Reached>) {
     let reached = Arc::new(Reached::default());
-    let missing = Missing { reason: "No elements here.".into(), remedy: "None.".into() };
+    let missing =
+        Missing { code: Code::Unsupported, reason: "No elements here.".into(), remedy: "None.".into() };
     let stand_in = || Box::new(StandIn(reached.clone()));
     let desktop =
         Desktop::new(stand_in(), stand_in(), Box::new(NoElements(missing)), stand_in(), stand_in(), vec![]);
