@@ -180,7 +180,11 @@ impl<'d> Hands<'d> {
     /// Clicks `count` times where the pointer is.
     pub fn click(&mut self, button: Button, count: u32) -> Result<()> {
         self.clicks.part(self.input, self.call, button, self.place.get())?;
-        for _ in 0..count {
+        for number in 0..count {
+            if 0 < number {
+                // Clicks within one tick of the server's clock are no row of clicks to every toolkit.
+                self.call.pause(Duration::from_millis(10), "clicking")?;
+            }
             self.down(Held::Button(button))?;
             self.up(Held::Button(button))?;
         }

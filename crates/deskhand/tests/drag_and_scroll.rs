@@ -93,14 +93,20 @@ fn elements(scene: &mut Scene) {
     assert_eq!(lost["window_title"], scene.stage.title, "{lost}");
 
     // By selector in the window that is named, though there are points beside it as well.
-    let mark = scene.stage.mark();
     let way = json!({
         "from_element": "[name=\"Drag me\"]:nth(1)", "to_element": "[name=\"Drop here\"]:nth(1)",
-        "window": scene.window, "settle_ms": 1000,
+        "window": scene.window, "settle_ms": 1000, "duration_ms": 600,
     });
-    let reply = scene.client.call("drag", way);
-    eprintln!("THIRD {reply}");
-    scene.stage.wait_since(mark, "drop", |event| is(event, "drop", "target") && event["text"] == "cargo");
+    let mark = scene.stage.mark();
+    let dropped =
+        |scene: &Scene| scene.stage.events().iter().skip(mark).any(|event| is(event, "drop", "target"));
+    // A browser is not always ready for the next drag when the last one was given up.
+    let call = Call::with_timeout(Duration::from_secs(30));
+    let come = call.until("dropping", || {
+        scene.client.call("drag", way.clone());
+        Ok(dropped(scene).then_some(()))
+    });
+    assert!(come.is_ok(), "nothing was dropped: {:#?}", &scene.stage.events()[mark..]);
 }
 
 /// A slider follows the pointer, and takes a value.
@@ -157,10 +163,23 @@ fn wheel(scene: &mut Scene) {
         assert_eq!(reply["effect"], "unverified", "{arguments}: {reply}");
         let notches = format!("{} notch(es)", f64::abs(across) + f64::abs(down));
         assert!(reply["delivered"].as_str().unwrap().starts_with(&notches), "{arguments}: {reply}");
+        let turned = |scene: &Scene| {
+            let events = scene.stage.events().into_iter().skip(mark);
+            events.filter(|event| is(event, "wheel", "canvas")).collect::<Vec<_>>()
+        };
+        let sum_of = |turned: &[Value], axis: &str| {
+            turned.iter().map(|event| event[axis].as_f64().unwrap()).sum::<f64>()
+        };
+        let call = Call::with_timeout(Duration::from_secs(10));
+        // What still comes then is too much.
+        let _ = call.until("waiting for the wheel", || {
+            let turned = turned(scene);
+            let all = (sum_of(&turned, "dx"), sum_of(&turned, "dy")) == (across, down);
+            Ok(all.then_some(()))
+        });
         scene.settle();
-        let turned = scene.stage.events().into_iter().skip(mark).filter(|event| is(event, "wheel", "canvas"));
-        let turned = turned.collect::<Vec<_>>();
-        let sum = |axis: &str| turned.iter().map(|event| event[axis].as_f64().unwrap()).sum::<f64>();
+        let turned = turned(scene);
+        let sum = |axis: &str| sum_of(&turned, axis);
         assert_eq!((sum("dx"), sum("dy")), (across, down), "{arguments}: {turned:#?}");
         assert!(turned.iter().all(|event| event["modifiers"] == modifiers), "{arguments}: {turned:#?}");
     }
@@ -200,6 +219,8 @@ fn view(scene: &mut Scene) {
     scene
         .stage
         .wait_since(mark, "scroll", |event| is(event, "scroll", "rows") && 0 < event["y"].as_i64().unwrap());
+    // Two scrolls of one frame that end where they began are no change.
+    scene.client.call("wait_for", json!({ "still_ms": 100, "window": scene.window }));
     scene.client.confirmed("scroll", json!({ "element": rows, "direction": "up", "notches": 20 }));
     scene.stage.wait_since(mark, "top", |event| is(event, "scroll", "rows") && event["y"] == 0);
 
@@ -211,17 +232,18 @@ fn view(scene: &mut Scene) {
     scene.stage.wait_since(mark, "300 pixels", |event| {
         is(event, "scroll", "rows") && wanted.contains(&event["y"].as_i64().unwrap())
     });
-    eprintln!("AMOUNT {reply}");
 
     let row = scene.stage.place("rows").3;
     for (name, number) in [("Row 80", 80), ("Row 3", 3), ("Row 40", 40)] {
         let element = json!({ "element": format!("[name=\"{name}\"]:nth(1)"), "window": scene.window });
         let reply = scene.client.confirmed("scroll_to_element", element);
-        eprintln!("SHOWS {reply} at {}", depth(scene));
-        scene.settle();
         let (top, bottom) = (24 * (number - 1), 24 * number);
-        let depth = depth(scene);
-        assert!(depth <= top + 12 && bottom <= depth + row + 12, "{name} at {depth}: {reply}");
+        let call = Call::with_timeout(Duration::from_secs(10));
+        let shows = call.until("waiting for the row", || {
+            let depth = depth(scene);
+            Ok((depth <= top + 12 && bottom <= depth + row + 12).then_some(()))
+        });
+        assert!(shows.is_ok(), "{name} at {}: {reply}", depth(scene));
     }
 
     let end = json!({ "element": rows, "direction": "down", "notches": 100, "settle_ms": 1000 });

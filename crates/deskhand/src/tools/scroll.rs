@@ -103,7 +103,7 @@ impl Tool for Drag {
 
     fn call(self, cx: &Context) -> Result<Data<Acted>> {
         let start = self.end_of_way(cx, self.from_element.as_deref(), self.start_x, self.start_y)?;
-        let end =
+        let (end, target) =
             self.end_of_way(cx, self.to_element.as_deref(), self.end_x, self.end_y)?.ok_or_else(|| {
                 Error::new(Code::MissingRequiredParameter, "The end of the drag is missing.")
                     .expected("end_x and end_y, or to_element")
@@ -117,14 +117,15 @@ impl Tool for Drag {
         let settle = self.settle_ms.map_or(cx.server.config.settle, Ranged::milliseconds);
 
         let mut hands = cx.desktop.input(&cx.call)?;
-        if let Some(start) = start {
+        if let Some((start, _)) = start {
             hands.move_to(start)?;
         }
         let from = hands.position()?;
         // Asked before anything hangs on the pointer: what is dragged has a window of its own there.
         let at = |point| cx.desktop.windows.at(&cx.call, point).ok().flatten();
         let (source, there) = (at(from), at(end));
-        let area = Rect::new(end.x, end.y, 1, 1).grown(8);
+        let area = target.filter(|bounds| bounds.contains(end));
+        let area = area.unwrap_or(Rect::new(end.x, end.y, 1, 1).grown(8));
         let picture = Picture::of(cx, area);
         hands.hold(&self.modifiers)?;
         let words = Witness::begin(cx, None, Rect::default()).of_content();
@@ -207,13 +208,14 @@ impl Drag {
         }
     }
 
+    /// A point of the way, and what lies there where it is an element.
     fn end_of_way(
         &self,
         cx: &Context,
         element: Option<&str>,
         x: Option<f64>,
         y: Option<f64>,
-    ) -> Result<Option<Point>> {
+    ) -> Result<Option<(Point, Option<Rect>)>> {
         match element {
             Some(_) if x.is_some() || y.is_some() => {
                 Err(Error::argument("Each end of a drag is either an element or a point, not both."))
@@ -223,9 +225,9 @@ impl Drag {
                     cx,
                     Which { element: Some(element), window: self.window.as_deref(), application: None },
                 )?;
-                Ok(Some(place_of(cx, &found)?))
+                Ok(Some((place_of(cx, &found)?, found.element.bounds)))
             }
-            None => self.at(x, y).resolve(cx),
+            None => Ok(self.at(x, y).resolve(cx)?.map(|point| (point, None))),
         }
     }
 }
@@ -347,9 +349,9 @@ impl Tool for Scroll {
             && let Some(window) = &window
             && self.modifiers.is_empty()
             && let Some((bar, pixels)) = scroll_bar(cx, window, place, across, down)?
+            && let Some(scrolled) = by_bar(cx, &bar, pixels, place, window)?
         {
-            drop(hands);
-            return by_bar(cx, &bar, pixels, place, window);
+            return Ok(Data(scrolled));
         }
         let (across, down) = match distance {
             Distance::Notches(across, down) => (across, down),
@@ -661,11 +663,21 @@ fn elements_of(cx: &Context, window: &Window) -> Result<Tree> {
         .tree(&cx.call, &TreeQuery { bounds: Bounds::Showing, ..TreeQuery::new(Root::Window(window.id)) })
 }
 
-fn by_bar(cx: &Context, bar: &Element, pixels: f64, place: Point, window: &Window) -> Result<Data<Scrolled>> {
+/// Nothing where the bar does not go so far: the wheel goes to the end then.
+fn by_bar(
+    cx: &Context,
+    bar: &Element,
+    pixels: f64,
+    place: Point,
+    window: &Window,
+) -> Result<Option<Scrolled>> {
     let number =
         |element: &Element| element.value.as_ref().and_then(|value| value.parse::<f64>().ok()).unwrap_or(0.0);
     let before = number(bar);
-    cx.desktop.elements.set_value(&cx.call, &bar.id, &format!("{}", (before + pixels).max(0.0)))?;
+    match cx.desktop.elements.set_value(&cx.call, &bar.id, &format!("{}", (before + pixels).max(0.0))) {
+        Err(error) if error.code == Code::InvalidArgument => return Ok(None),
+        set => set?,
+    }
     let after = number(&cx.desktop.elements.element(&cx.call, &bar.id)?);
     let acted = if after == before {
         Acted::no_change("The view is at its end in this direction already.")
@@ -673,10 +685,8 @@ fn by_bar(cx: &Context, bar: &Element, pixels: f64, place: Point, window: &Windo
         Acted::confirmed(format!("scroll bar {before} → {after}"))
     };
     let delivered = format!("{} pixels", (after - before).abs());
-    Ok(Data(Scrolled {
-        acted: Acted { via: Some("action"), ..acted }.at(cx, place, Some(window)),
-        delivered,
-    }))
+    let acted = Acted { via: Some("action"), ..acted }.at(cx, place, Some(window));
+    Ok(Some(Scrolled { acted, delivered }))
 }
 
 /// Why nothing moved: at its end, or nothing there that scrolls, which is an error.
