@@ -20,12 +20,21 @@ pub struct Scene {
 impl Scene {
     /// Opens the stage of a toolkit; nothing where there is no Xvfb.
     pub fn open(toolkit: &str) -> Option<Scene> {
+        Scene::open_on(&[], toolkit)
+    }
+
+    /// The same on a desktop with these options of `deskhand desktop`.
+    pub fn open_on(options: &[&str], toolkit: &str) -> Option<Scene> {
         if !std::path::Path::new("/usr/bin/Xvfb").exists() {
             assert!(std::env::var_os("REQUIRE_DESKTOP").is_none(), "Xvfb is missing");
             eprintln!("SKIPPED: Xvfb is missing; REQUIRE_DESKTOP=x11 makes this fail.");
             return None;
         }
-        let desktop = PrivateDesktop::start(&[]);
+        Some(Scene::of(PrivateDesktop::start(options), toolkit))
+    }
+
+    /// Opens the stage of a toolkit on a desktop that there is.
+    pub fn of(desktop: PrivateDesktop, toolkit: &str) -> Scene {
         let stage = Stage::start(toolkit, |program| desktop.command(program));
         let mut client = Client::start(&desktop);
         let window = json!({ "window_title": stage.title, "timeout_ms": 20_000 });
@@ -39,13 +48,18 @@ impl Scene {
         };
         let (x, y) = stage.middle("ok");
         let offset = (middle("x", "width") - x, middle("y", "height") - y);
-        Some(Scene { client, stage, desktop, window, offset })
+        Scene { client, stage, desktop, window, offset }
     }
 
     /// The place on the screen of a point of a widget, from its top left corner.
     pub fn point(&self, widget: &str, x: i64, y: i64) -> (i64, i64) {
         let place = self.stage.place(widget);
         (place.0 + x + self.offset.0, place.1 + y + self.offset.1)
+    }
+
+    /// The window was moved by this much.
+    pub fn moved(&mut self, x: i64, y: i64) {
+        self.offset = (self.offset.0 + x, self.offset.1 + y);
     }
 
     /// Adds a point of the canvas to the arguments of a call.
