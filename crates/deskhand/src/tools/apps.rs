@@ -196,10 +196,10 @@ impl Tool for LaunchApp {
                 "Its process has ended without a window. It may have handed over to a running instance: see list_windows.",
             ),
         };
-        // A launcher that handed over has ended: the application is the process with the window.
-        let owner = window.as_ref().and_then(|window| window.pid);
-        let pid = owner.filter(|_| !cx.desktop.apps.alive(launched.pid)).unwrap_or(launched.pid);
-        owner.into_iter().for_each(|owner| track(cx, owner));
+        // What was started may only be a starter, or may have handed over to an instance that ran already:
+        // the application is the process with the window.
+        let pid = window.as_ref().and_then(|window| window.pid).unwrap_or(launched.pid);
+        track(cx, pid);
         Ok(Data(LaunchedInfo {
             acted,
             name: launched.name,
