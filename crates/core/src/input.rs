@@ -98,6 +98,11 @@ pub trait Input: Send + Sync {
 
     /// The longest time between two clicks that the system takes for a double click.
     fn double_click_time(&self, call: &Call) -> Result<Duration>;
+
+    /// How long a button has to stay down so that the application of this process takes it for a click.
+    fn press_time(&self, _pid: u32) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// The right to make input, for as long as it lives. What it pressed it lets go of when dropped: also
@@ -111,6 +116,7 @@ pub struct Hands<'d> {
     before: InputState,
     /// Where the pointer was read or put last.
     place: Cell<Point>,
+    press_time: Duration,
 }
 
 impl<'d> Hands<'d> {
@@ -123,7 +129,16 @@ impl<'d> Hands<'d> {
     ) -> Result<Hands<'d>> {
         let before = input.state(call)?;
         let place = Cell::new(before.position);
-        Ok(Hands { input, call, holds, clicks, pressed: Vec::new(), before, place })
+        Ok(Hands {
+            input,
+            call,
+            holds,
+            clicks,
+            pressed: Vec::new(),
+            before,
+            place,
+            press_time: Duration::ZERO,
+        })
     }
 
     /// Where the pointer is now, read back.
@@ -177,6 +192,11 @@ impl<'d> Hands<'d> {
         self.up(Held::Button(button))
     }
 
+    /// Says whose window the clicks are for: some applications lose the shortest ones.
+    pub fn click_for(&mut self, pid: Option<u32>) {
+        self.press_time = pid.map_or(Duration::ZERO, |pid| self.input.press_time(pid));
+    }
+
     /// Clicks `count` times where the pointer is.
     pub fn click(&mut self, button: Button, count: u32) -> Result<()> {
         self.clicks.part(self.input, self.call, button, self.place.get())?;
@@ -186,6 +206,9 @@ impl<'d> Hands<'d> {
                 self.call.pause(Duration::from_millis(10), "clicking")?;
             }
             self.down(Held::Button(button))?;
+            if !self.press_time.is_zero() {
+                self.call.pause(self.press_time, "clicking")?;
+            }
             self.up(Held::Button(button))?;
         }
         self.clicks.note(button, self.place.get());

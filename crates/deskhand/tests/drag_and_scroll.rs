@@ -240,6 +240,8 @@ fn view(scene: &mut Scene) {
         let (top, bottom) = (24 * (number - 1), 24 * number);
         let call = Call::with_timeout(Duration::from_secs(10));
         let shows = call.until("waiting for the row", || {
+            // A page tells of a scroll with its next frame, and draws none while nothing happens to it.
+            scene.settle();
             let depth = depth(scene);
             Ok((depth <= top + 12 && bottom <= depth + row + 12).then_some(()))
         });

@@ -163,8 +163,9 @@ pub fn click_watched(
     let place = hands.position()?;
     arrived(point, place)?;
     let looks = !settle.is_zero();
-    let window = if looks { cx.desktop.windows.at(&cx.call, place).ok().flatten() } else { None };
-    if let (Some(window), Some(_)) = (&window, point) {
+    let window = cx.desktop.windows.at(&cx.call, place).ok().flatten();
+    hands.click_for(window.as_ref().and_then(|window| window.pid));
+    if looks && let (Some(window), Some(_)) = (&window, point) {
         // What merely passing over it does (a highlight, a tool tip) is no consequence of the click.
         cx.desktop.windows.settle(&cx.call, window.id, settle.min(Duration::from_millis(100))).ok();
     }

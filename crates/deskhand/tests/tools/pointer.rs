@@ -61,16 +61,17 @@ fn a_click_is_confirmed_by_what_came_of_it() {
         "click",
         json!({ "element": "save-button", "settle_ms": 0 }),
         expect![[r#"
-        effect: unverified
-        reason: "settle_ms is 0, so nothing was looked for."
-        via: pointer
-        target: "e1 button \"Save\""
-        pointer: x 88  y 106  display 0
-        > move 88,106
-        > down left
-        > up left
-        < editor/save clicked
-    "#]],
+            effect: unverified
+            reason: "settle_ms is 0, so nothing was looked for."
+            via: pointer
+            target: "e1 button \"Save\""
+            pointer: x 88  y 106  display 0
+            window_title: "Untitled - Editor"
+            > move 88,106
+            > down left
+            > up left
+            < editor/save clicked
+        "#]],
     );
     check(
         |desk| desk.control.change(|world| world.ignore_clicks(true)),
