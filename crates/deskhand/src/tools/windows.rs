@@ -417,8 +417,14 @@ fn place(cx: &Context, id: WindowId, origin: Option<Point>, size: Option<Size>) 
 }
 
 /// Asks for a state and waits until the window has it.
+/// How long the size of a window follows its state.
+const BOUNDS_PATIENCE: Duration = Duration::from_millis(300);
+
 fn set_state(cx: &Context, window: &Window, wanted: WindowState) -> Result<Acted> {
-    let before = again(cx, window.id)?.state;
+    let (before, bounds) = {
+        let window = again(cx, window.id)?;
+        (window.state, window.bounds)
+    };
     if before == wanted {
         return Ok(Acted::confirmed(format!("it was {} already", state_name(wanted))));
     }
@@ -428,6 +434,12 @@ fn set_state(cx: &Context, window: &Window, wanted: WindowState) -> Result<Acted
         "waiting for the window to change its state",
         || Ok((again(cx, window.id)?.state == wanted).then_some(())),
     )?;
+    if reached.is_some() && before != WindowState::Minimized && wanted != WindowState::Minimized {
+        // The state is told first. A window that was as large before has nothing to change.
+        cx.call.until_within(BOUNDS_PATIENCE, "waiting for the window to change its size", || {
+            Ok((again(cx, window.id)?.bounds != bounds).then_some(()))
+        })?;
+    }
     let now = again(cx, window.id)?.state;
     Ok(match reached {
         Some(()) => Acted::confirmed(format!("{} → {}", state_name(before), state_name(wanted))),
