@@ -362,8 +362,8 @@ impl Tool for Scroll {
         }
         let content = within_bars(area);
         let picture = Picture::of(cx, content);
-        let witness =
-            (!settle.is_zero()).then(|| Witness::begin(cx, window.as_ref(), behind(content, across, down)));
+        let witness = (!settle.is_zero())
+            .then(|| Witness::begin(cx, window.as_ref(), behind(content, across, down)).of_content());
         hands.hold(&self.modifiers)?;
         hands.wheel(across, down)?;
         drop(hands);
