@@ -100,9 +100,7 @@ pub trait Input: Send + Sync {
     fn double_click_time(&self, call: &Call) -> Result<Duration>;
 
     /// How long a button has to stay down so that the application of this process takes it for a click.
-    fn press_time(&self, _pid: u32) -> Duration {
-        Duration::ZERO
-    }
+    fn press_time(&self, pid: u32) -> Duration;
 }
 
 /// The right to make input, for as long as it lives. What it pressed it lets go of when dropped: also
@@ -410,6 +408,9 @@ impl Input for NoInput {
     }
     fn double_click_time(&self, _: &Call) -> Result<Duration> {
         Err(self.0.error())
+    }
+    fn press_time(&self, _: u32) -> Duration {
+        Duration::ZERO
     }
 }
 

@@ -131,4 +131,8 @@ impl Input for Provider {
     fn double_click_time(&self, call: &Call) -> Result<Duration> {
         self.enter(call, "input.double_click_time").map(|_| DOUBLE_CLICK)
     }
+
+    fn press_time(&self, _: u32) -> Duration {
+        Duration::ZERO
+    }
 }

@@ -109,6 +109,9 @@ impl Input for StandIn {
     fn double_click_time(&self, _: &Call) -> Result<Duration> {
         Ok(Duration::from_millis(400))
     }
+    fn press_time(&self, _: u32) -> Duration {
+        Duration::ZERO
+    }
 }
 
 impl Windows for StandIn {
