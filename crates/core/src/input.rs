@@ -195,6 +195,11 @@ impl<'d> Hands<'d> {
         self.press_time = pid.map_or(Duration::ZERO, |pid| self.input.press_time(pid));
     }
 
+    /// The next click need not be kept apart from the last one: what is clicked knows no double click.
+    pub fn click_at_once(&mut self) {
+        self.clicks.forget();
+    }
+
     /// Clicks `count` times where the pointer is.
     pub fn click(&mut self, button: Button, count: u32) -> Result<()> {
         self.clicks.part(self.input, self.call, button, self.place.get())?;
@@ -314,6 +319,10 @@ impl Clicks {
         }
         let left = (input.double_click_time(call)? + MARGIN).saturating_sub(time.elapsed());
         if left.is_zero() { Ok(()) } else { call.pause(left, "keeping two clicks apart") }
+    }
+
+    fn forget(&self) {
+        *self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
     }
 
     fn note(&self, button: Button, place: Point) {

@@ -7,7 +7,7 @@ use super::target::{self, At};
 use super::{Alias, same, with};
 use crate::call::Context;
 use crate::tool::{Data, Effect, Group, Ranged, Row, Tool};
-use deskhand_core::element::Element;
+use deskhand_core::element::{Element, Role};
 use deskhand_core::geometry::require_on_screen;
 use deskhand_core::input::{Button, Hands, Held};
 use deskhand_core::key::Modifier;
@@ -173,6 +173,9 @@ pub fn click_watched(
         element.and_then(|element| element.bounds).unwrap_or(Rect::new(place.x, place.y, 1, 1).grown(8));
     let witness = looks.then(|| Witness::begin(cx, window.as_ref(), area));
     hands.hold(modifiers)?;
+    if element.is_some_and(|element| knows_no_double_click(element.role)) {
+        hands.click_at_once();
+    }
     hands.click(button, count)?;
     // The server answers only when it has dealt with what the applications do now.
     let place = if looks { hands.position()? } else { place };
@@ -182,6 +185,22 @@ pub fn click_watched(
         None => Acted::unverified("settle_ms is 0, so nothing was looked for."),
     };
     Ok(acted.at(cx, place, window.as_ref()))
+}
+
+/// Whether two clicks on it are two clicks, however fast they come.
+const fn knows_no_double_click(role: Role) -> bool {
+    matches!(
+        role,
+        Role::Button
+            | Role::ToggleButton
+            | Role::CheckBox
+            | Role::RadioButton
+            | Role::Switch
+            | Role::SpinButton
+            | Role::Link
+            | Role::MenuItem
+            | Role::Tab
+    )
 }
 
 /// Fails when the pointer is not where it was put: an application may confine it.
