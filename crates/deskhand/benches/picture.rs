@@ -16,8 +16,7 @@ fn main() {
     let shown = picture();
     divan::main();
     let sizes = ALL.each_ref().map(|(name, options)| {
-        let bytes =
-            encode(&numbered(shown.pixels.clone()), options).map_or(0, |encoded| encoded.bytes().len());
+        let bytes = encode(&numbered(shown.pixels.clone()), options).map_or(0, |encoded| encoded.length());
         format!("{name} {bytes}")
     });
     eprintln!("{}x{}, bytes: {}", shown.width, shown.height, sizes.join(", "));

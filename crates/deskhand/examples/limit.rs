@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         };
         let picture = encode(&screen.capture(&call(), Source::Screen(bounds))?, &options)?;
         line.clear();
-        line.push_str(&picture.base64());
+        picture.base64().iter().for_each(|piece| line.push_str(piece));
         line.push('\n');
         out.write_all(line.as_bytes())?;
         out.flush()?;

@@ -110,7 +110,7 @@ fn as_json(result: &Result<Reply>) -> Value {
     let mut value = encode::json(result);
     if let (Ok(Reply::Picture(picture)), Some(object)) = (result, value.as_object_mut()) {
         object.entry("mime_type").or_insert(json!(picture.mime));
-        object.entry("base64").or_insert(json!(&*picture.base64));
+        object.entry("base64").or_insert(json!(picture.base64.concat()));
     }
     value
 }

@@ -1,5 +1,6 @@
 //! A result as MCP content, as bare JSON, or as text for a terminal.
 
+use crate::line::Line;
 use crate::tool::Reply;
 use deskhand_core::{Error, Result};
 use serde_json::{Value, json};
@@ -10,14 +11,15 @@ const LONGEST_ERROR: usize = 10_000;
 
 /// The `result` member of `tools/call`, by the MCP specification ("Tool Result").
 pub fn mcp(result: &Result<Reply>) -> Value {
-    let mut text = Vec::new();
-    write_mcp(&mut text, result, false);
-    serde_json::from_slice(&text).unwrap_or_default()
+    let mut line = Line::default();
+    write_mcp(&mut line, result, false);
+    serde_json::from_slice(&line.into_bytes()).unwrap_or_default()
 }
 
-/// The same as bytes at the end of a line. Written by hand because a picture is large: it is copied once
-/// and not looked at again. `typed` adds the `resultType` that protocol versions from 2026-07-28 ask for.
-pub fn write_mcp(line: &mut Vec<u8>, result: &Result<Reply>, typed: bool) {
+/// The same as bytes at the end of a line. Written by hand because a picture is large: it is neither copied
+/// nor looked at again. `typed` adds the `resultType` that protocol versions from 2026-07-28 ask for.
+pub fn write_mcp(whole: &mut Line, result: &Result<Reply>, typed: bool) {
+    let mut line = whole.own();
     line.extend_from_slice(if typed {
         br#"{"resultType":"complete","content":["#
     } else {
@@ -25,9 +27,9 @@ pub fn write_mcp(line: &mut Vec<u8>, result: &Result<Reply>, typed: bool) {
     });
     match result {
         Ok(Reply::Picture(picture)) => {
-            line.reserve(picture.base64.len() + picture.text.len() + 200);
             line.extend_from_slice(br#"{"type":"image","data":""#);
-            line.extend_from_slice(picture.base64.as_bytes());
+            picture.base64.iter().for_each(|piece| whole.share(piece.clone()));
+            line = whole.own();
             line.extend_from_slice(br#"","mimeType":"#);
             write_string(line, picture.mime);
             line.extend_from_slice(br#"},{"type":"text","text":"#);
@@ -183,7 +185,7 @@ mod tests {
     #[test]
     fn every_kind_of_reply_is_a_tool_result() {
         let picture = Picture {
-            base64: "iVBO+/8=".into(),
+            base64: ["iVBO".into(), "+/8=".into()].into(),
             mime: "image/png",
             text: "Scaled 0.5: say \"image=i1\".\n".into(),
             data: json!({}),
@@ -224,9 +226,9 @@ mod tests {
 
     #[test]
     fn newer_protocol_versions_are_told_that_the_result_is_complete() {
-        let mut line = Vec::new();
+        let mut line = Line::default();
         write_mcp(&mut line, &Ok(Reply::Reading("x".into())), true);
-        let value: Value = serde_json::from_slice(&line).unwrap();
+        let value: Value = serde_json::from_slice(&line.into_bytes()).unwrap();
         assert_eq!(value["resultType"], "complete");
     }
 }

@@ -8,6 +8,7 @@ pub mod doctor;
 pub mod encode;
 pub mod files;
 pub mod images;
+pub mod line;
 pub mod log;
 pub mod mcp;
 pub mod picture;

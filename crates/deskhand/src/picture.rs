@@ -2,8 +2,9 @@
 //!
 //! The encoder is nine tenths of a screenshot. Three things keep it short. Pictures are cut into horizontal
 //! strips that are compressed on all cores and joined. The strips of the last pictures are kept with the
-//! pixels that they were made from, so that a strip in which nothing has changed costs a comparison. And
-//! the last results are kept whole, so that the same bitmap with the same options costs nothing.
+//! pixels that they were made from, and with their base64, so that a strip in which nothing has changed
+//! costs a comparison. And the last results are kept whole, so that the same bitmap with the same options
+//! costs nothing.
 //!
 //! WebP is lossless only: there is no lossy encoder in Rust under a permissive licence. Where few bytes
 //! matter more than every pixel, JPEG is the format.
@@ -84,8 +85,9 @@ impl Default for Options {
 /// A finished picture.
 #[derive(Debug)]
 pub struct Encoded {
-    bytes: Vec<u8>,
-    base64: OnceLock<Arc<str>>,
+    /// The file in pieces. All but the last have a length of whole threes, so that their base64 can be
+    /// joined as it is.
+    pieces: Vec<Arc<Piece>>,
     /// `image/png` and the like.
     pub mime: &'static str,
     /// The kind of file that came out; never [`Format::Auto`].
@@ -102,12 +104,36 @@ pub struct Encoded {
 
 impl Encoded {
     /// The file.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.length());
+        self.pieces.iter().for_each(|piece| bytes.extend_from_slice(&piece.bytes));
+        bytes
     }
 
-    /// The file in base64; made once, then shared.
-    pub fn base64(&self) -> Arc<str> {
+    /// How many bytes the file has.
+    pub fn length(&self) -> usize {
+        self.pieces.iter().map(|piece| piece.bytes.len()).sum()
+    }
+
+    /// The file in base64, in pieces that follow each other; made once, then shared.
+    pub fn base64(&self) -> Vec<Arc<str>> {
+        self.pieces.iter().map(|piece| piece.base64()).collect()
+    }
+}
+
+/// A part of a file.
+#[derive(Debug, Default)]
+struct Piece {
+    bytes: Vec<u8>,
+    base64: OnceLock<Arc<str>>,
+}
+
+impl Piece {
+    fn new(bytes: Vec<u8>) -> Piece {
+        Piece { bytes, base64: OnceLock::new() }
+    }
+
+    fn base64(&self) -> Arc<str> {
         self.base64.get_or_init(|| base64(&self.bytes)).clone()
     }
 }
@@ -169,10 +195,14 @@ fn fitted(bitmap: &Arc<Bitmap>, options: &Options) -> Result<Encoded> {
             Format::Auto => limit.saturating_mul(COMPACT_GAIN),
             Format::Png | Format::Jpeg | Format::Webp => usize::MAX,
         };
-        let bytes = bytes_of(&pixels, format, quality, effort, hopeless)?;
-        let is = match bytes {
-            Some(bytes) if bytes.len() <= limit => return Ok(finished(bytes, format, size, bitmap, quality)),
-            Some(bytes) => bytes.len(),
+        let is = match pieces_of(&pixels, format, quality, effort, hopeless)? {
+            Some(pieces) => {
+                let encoded = finished(pieces, format, size, bitmap, quality);
+                if encoded.length() <= limit {
+                    return Ok(encoded);
+                }
+                encoded.length()
+            }
             None => usize::MAX,
         };
         if format == Format::Png && effort == Effort::Fast && is <= limit.saturating_mul(COMPACT_GAIN) {
@@ -195,30 +225,30 @@ fn fitted(bitmap: &Arc<Bitmap>, options: &Options) -> Result<Encoded> {
 }
 
 /// The file; nothing when it is a PNG of more than `hopeless` bytes.
-fn bytes_of(
+fn pieces_of(
     pixels: &Pixels,
     format: Format,
     quality: u8,
     effort: Effort,
     hopeless: usize,
-) -> Result<Option<Vec<u8>>> {
+) -> Result<Option<Vec<Arc<Piece>>>> {
+    let whole = |bytes| Some(vec![Arc::new(Piece::new(bytes))]);
     match format {
         Format::Auto | Format::Png => Ok(png::encode(&LATELY, pixels, effort, hopeless)),
-        Format::Jpeg => jpeg::encode(&LATELY, pixels, quality).map(Some),
-        Format::Webp => webp(pixels).map(Some),
+        Format::Jpeg => jpeg::encode(&LATELY, pixels, quality).map(whole),
+        Format::Webp => webp(pixels).map(whole),
     }
 }
 
 fn finished(
-    bytes: Vec<u8>,
+    pieces: Vec<Arc<Piece>>,
     format: Format,
     (width, height): (u32, u32),
     bitmap: &Bitmap,
     quality: u8,
 ) -> Encoded {
     Encoded {
-        bytes,
-        base64: OnceLock::new(),
+        pieces,
         mime: format.mime(),
         format,
         width,
@@ -294,7 +324,7 @@ impl Lately {
         let mut bytes = 0;
         // The text is a third longer than the file, and there may be both.
         results.retain(|(_, _, encoded)| {
-            bytes += encoded.bytes.len() / 3 * 7;
+            bytes += encoded.length() / 3 * 7;
             bytes <= MOST_RESULT_BYTES
         });
         results.truncate(MOST_RESULTS);

@@ -263,8 +263,8 @@ pub enum Reply {
 /// An encoded picture.
 #[derive(Clone, Debug)]
 pub struct Picture {
-    /// The encoded bytes in base64.
-    pub base64: std::sync::Arc<str>,
+    /// The encoded bytes in base64, in pieces that follow each other.
+    pub base64: Vec<std::sync::Arc<str>>,
     /// `image/png` and the like.
     pub mime: &'static str,
     /// How to use it.

@@ -9,6 +9,7 @@
 
 use crate::call::{Client, Prepared, Server, unknown_tool};
 use crate::encode;
+use crate::line::Line;
 use crate::log;
 use crate::tool::Reply;
 use deskhand_core::Result;
@@ -63,7 +64,7 @@ pub struct Lines<R> {
 /// The writing end, with everything that is still to be answered.
 pub struct Wire {
     open: Mutex<Open>,
-    lines: mpsc::UnboundedSender<Option<Vec<u8>>>,
+    lines: mpsc::UnboundedSender<Option<Line>>,
     unsent: AtomicUsize,
     /// An answer went out, so there is room again, or nothing is left to wait for.
     moved: Notify,
@@ -107,7 +108,7 @@ type Batch = Option<u64>;
 #[derive(Default)]
 struct Gathering {
     left: usize,
-    replies: Vec<Vec<u8>>,
+    replies: Vec<Line>,
 }
 
 /// A prepared call on its way through rmcp, and where its reply goes.
@@ -601,9 +602,9 @@ impl Wire {
                     if let Some(screens) = value.pointer("/_meta/screens").cloned() {
                         value["screens"] = screens;
                     }
-                    self.answer(number, "result", |line| write_json(line, &value));
+                    self.answer(number, "result", |line| write_json(line.own(), &value));
                 } else {
-                    self.answer(number, "result", |line| write_json(line, &response.result));
+                    self.answer(number, "result", |line| write_json(line.own(), &response.result));
                 }
             }
             JsonRpcMessage::Error(mut error) => match error.id {
@@ -612,26 +613,26 @@ impl Wire {
                         // rmcp says the method's name and nothing else.
                         error.error.message = no_method(&error.error.message).into();
                     }
-                    self.answer(number, "error", |line| write_json(line, &error.error));
+                    self.answer(number, "error", |line| write_json(line.own(), &error.error));
                 }
                 Some(RequestId::String(_)) | None => {
                     self.refuse(None, None, error.error.code, &error.error.message, error.error.data);
                 }
             },
             JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => {
-                let mut line = Vec::new();
-                write_json(&mut line, &message);
+                let mut line = Line::default();
+                write_json(line.own(), &message);
                 self.deliver(&mut self.open(), None, Some(line));
             }
         }
     }
 
     /// Answers a request, unless it was answered or called off already.
-    fn answer(&self, number: i64, member: &str, write: impl FnOnce(&mut Vec<u8>)) {
+    fn answer(&self, number: i64, member: &str, write: impl FnOnce(&mut Line)) {
         let Some(id) = self.open().requests.get(&number).map(|request| request.id.clone()) else { return };
-        let mut line = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"{member}\":").into_bytes();
+        let mut line = Line::from(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"{member}\":"));
         write(&mut line);
-        line.push(b'}');
+        line.own().push(b'}');
         // Only now: a request counts until its reply is on its way, and it may be called off meanwhile.
         let mut open = self.open();
         if let Some(request) = open.requests.remove(&number) {
@@ -649,7 +650,7 @@ impl Wire {
             error["data"] = data;
         }
         let reply = json!({ "jsonrpc": "2.0", "id": id, "error": error });
-        self.deliver(&mut self.open(), batch, Some(reply.to_string().into_bytes()));
+        self.deliver(&mut self.open(), batch, Some(Line::from(reply.to_string())));
     }
 
     /// One message of a batch that gets no reply.
@@ -658,7 +659,7 @@ impl Wire {
     }
 
     /// Sends a reply, or adds it to the answer of its batch, which is sent when it is complete.
-    fn deliver(&self, open: &mut Open, batch: Batch, reply: Option<Vec<u8>>) {
+    fn deliver(&self, open: &mut Open, batch: Batch, reply: Option<Line>) {
         let line = match batch.and_then(|number| Some((number, open.batches.get_mut(&number)?))) {
             None => reply,
             Some((number, gathering)) => {
@@ -668,7 +669,7 @@ impl Wire {
                     return;
                 }
                 let replies = open.batches.remove(&number).map(|done| done.replies).unwrap_or_default();
-                (!replies.is_empty()).then(|| [&b"["[..], &replies.join(&b','), b"]"].concat())
+                (!replies.is_empty()).then(|| array(replies))
             }
         };
         if let Some(line) = line {
@@ -676,6 +677,17 @@ impl Wire {
             let _ = self.lines.send(Some(line));
         }
     }
+}
+
+/// The answer to a batch.
+fn array(replies: Vec<Line>) -> Line {
+    let mut all = Line::default();
+    for (index, reply) in replies.into_iter().enumerate() {
+        all.own().push(if index == 0 { b'[' } else { b',' });
+        all.append(reply);
+    }
+    all.own().push(b']');
+    all
 }
 
 /// What is said of a method that is not there.
@@ -695,13 +707,13 @@ fn write_json(line: &mut Vec<u8>, value: &impl serde::Serialize) {
 /// Writes lines in the order in which they were sent, several small ones at once.
 async fn write<W: AsyncWrite + Unpin>(
     mut output: W,
-    mut lines: mpsc::UnboundedReceiver<Option<Vec<u8>>>,
+    mut lines: mpsc::UnboundedReceiver<Option<Line>>,
     wire: Arc<Wire>,
 ) {
     let mut ended = false;
     while !ended && let Some(Some(mut bytes)) = lines.recv().await {
         let mut sent = bytes.len();
-        bytes.push(b'\n');
+        bytes.own().push(b'\n');
         while bytes.len() < 64 * 1024
             && let Ok(next) = lines.try_recv()
         {
@@ -710,11 +722,11 @@ async fn write<W: AsyncWrite + Unpin>(
                 break;
             };
             sent += next.len();
-            bytes.extend_from_slice(&next);
-            bytes.push(b'\n');
+            bytes.append(next);
+            bytes.own().push(b'\n');
         }
         let written = async {
-            output.write_all(&bytes).await?;
+            bytes.write_to(&mut output).await?;
             output.flush().await
         };
         if let Err(error) = written.await {

@@ -1,7 +1,6 @@
 //! Strips for PNG with few bytes: each row with the filter that suits it, then real deflate.
 
-use super::png::ADLER;
-use super::strips::Strip;
+use super::png::{ADLER, Deflated, HEAD};
 use flate2::{Compress, Compression, FlushCompress};
 
 /// Of zlib: past this, time grows much faster than bytes shrink.
@@ -13,11 +12,12 @@ const SUB: u8 = 1;
 const UP: u8 = 2;
 const PAETH: u8 = 4;
 
-/// Compresses rows of pixels into deflate blocks that end on a byte.
-pub(super) fn strip(pixels: &[u8], width: usize) -> Strip {
+/// Compresses rows of pixels.
+pub(super) fn strip(pixels: &[u8], width: usize) -> Deflated {
     let raw = filtered(pixels, width);
     let mut deflate = Compress::new(Compression::new(LEVEL), false);
     let mut bytes = Vec::with_capacity(raw.len() / 4 + 1024);
+    bytes.resize(HEAD, 0);
     loop {
         let taken = deflate.total_in() as usize;
         // Writing to memory fails only for states that cannot occur here; progress is checked below.
@@ -30,7 +30,7 @@ pub(super) fn strip(pixels: &[u8], width: usize) -> Strip {
         bytes.reserve(bytes.capacity());
     }
     bytes.shrink_to_fit();
-    Strip { bytes, adler: adler(&raw) }
+    Deflated { bytes, adler: adler(&raw) }
 }
 
 /// The rows as red, green and blue, each behind its filter type and filtered.

@@ -5,8 +5,7 @@
 //! Everything else is three literals, with a Huffman code of each strip's own, made from a sample of its
 //! rows. Filtering and the checksum are plain loops over rows that the compiler turns into vectors.
 
-use super::png::ADLER;
-use super::strips::Strip;
+use super::png::{ADLER, Deflated, HEAD};
 
 /// Symbols: 256 literals, the end of the block, 29 lengths.
 const SYMBOLS: usize = 286;
@@ -22,12 +21,12 @@ const SAMPLE: usize = 6;
 const SUB: u8 = 1;
 const UP: u8 = 2;
 
-/// Compresses rows of pixels into deflate blocks that end on a byte.
-pub(super) fn strip(pixels: &[u8], width: usize) -> Strip {
+/// Compresses rows of pixels.
+pub(super) fn strip(pixels: &[u8], width: usize) -> Deflated {
     #[cfg(target_arch = "x86_64")]
     if super::has_avx2() {
         #[target_feature(enable = "avx2,bmi1,bmi2")]
-        fn with_avx2(pixels: &[u8], width: usize) -> Strip {
+        fn with_avx2(pixels: &[u8], width: usize) -> Deflated {
             compressed(pixels, width)
         }
         // SAFETY: the processor has these instructions.
@@ -38,31 +37,33 @@ pub(super) fn strip(pixels: &[u8], width: usize) -> Strip {
 
 /// The same code for every processor; the compiler makes wider vectors of it where it may.
 #[inline(always)]
-fn compressed(pixels: &[u8], width: usize) -> Strip {
+fn compressed(pixels: &[u8], width: usize) -> Deflated {
     let stride = width * 4;
     let mut row = vec![0; width];
     let mut sample = Histogram::default();
     let mut checksum = Checksum::default();
     let rows = pixels.len() / stride;
+    let longest_row = width * 6 + 64;
     for index in (0..rows).step_by(SAMPLE) {
         let filter = filter(pixels, stride, index, &mut row);
         sample.literal(filter);
         runs(&row, &mut sample);
     }
-    let code = Code::for_frequencies(&sample.finished());
-    let mut bits = Bits::default();
+    let frequencies = sample.finished();
+    let code = Code::for_frequencies(&frequencies);
+    let mut bits = Bits::behind(HEAD, code.bytes_for(&frequencies) + longest_row);
     code.write_header(&mut bits);
     for index in 0..rows {
         let filter = filter(pixels, stride, index, &mut row);
         checksum.row(filter, &row);
-        bits.reserve(width * 6 + 64);
+        bits.reserve(longest_row);
         let mut out = Writer { code: &code, bits: &mut bits };
         out.literal(filter);
         runs(&row, &mut out);
     }
     bits.put(code.symbols[END]);
     bits.end_on_byte();
-    Strip { bytes: bits.bytes, adler: checksum.finished() }
+    Deflated { bytes: bits.bytes, adler: checksum.finished() }
 }
 
 /// Subtracts from a row the one above it, or from the first row of a strip the pixel before: a strip must
@@ -264,6 +265,12 @@ impl Code {
         Code { lengths: own, symbols, repeats }
     }
 
+    /// About how many bytes symbols take that occur so often.
+    fn bytes_for(&self, frequencies: &[u32; SYMBOLS]) -> usize {
+        let bits = |(frequency, length): (&u32, &u8)| *frequency as usize * usize::from(*length);
+        frequencies.iter().zip(&self.lengths).map(bits).sum::<usize>() / 8
+    }
+
     /// The header of a block with this code (RFC 1951, 3.2.7). Not the last block.
     fn write_header(&self, bits: &mut Bits) {
         const DISTANCES: [u8; 3] = [0, 0, 1];
@@ -415,7 +422,6 @@ fn codes(lengths: &[u8]) -> Vec<Run> {
 }
 
 /// Bits on their way into bytes.
-#[derive(Default)]
 struct Bits {
     bytes: Vec<u8>,
     /// Where the next bits go; what lies behind is room.
@@ -425,6 +431,12 @@ struct Bits {
 }
 
 impl Bits {
+    /// Bits that begin at a byte, with room for about so many bytes.
+    fn behind(at: usize, bytes: usize) -> Bits {
+        // A sixteenth more than a sample promised is nearly always enough.
+        Bits { bytes: vec![0; at + bytes + bytes / 16 + 512], at, waiting: 0, count: 0 }
+    }
+
     /// Makes room for `bytes` more.
     fn reserve(&mut self, bytes: usize) {
         if self.bytes.len() < self.at + bytes {
@@ -459,7 +471,6 @@ impl Bits {
         }
         self.put_many(0xffff_0000, 32);
         self.bytes.truncate(self.at);
-        self.bytes.shrink_to_fit();
     }
 }
 

@@ -1,11 +1,12 @@
 //! JPEG from strips. Each strip is encoded as a picture of its own; their scans are joined with restart
 //! markers, at which a decoder starts afresh, and stand behind one header.
 
-use super::Lately;
 use super::strips::{Kind, Pixels, Strip, compress};
+use super::{Lately, Piece};
 use deskhand_core::{Code, Error, Result};
 use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Strips have whole rows of blocks: 8 pixels, doubled where color has half the resolution.
 const BLOCK_ROWS: usize = 16;
@@ -26,15 +27,16 @@ pub(super) fn encode(lately: &Lately, pixels: &Pixels, quality: u8) -> Result<Ve
     let make = |part: &[u8], range: Range<usize>| {
         // A strip that fails is empty, which is seen below.
         let bytes = whole(part, width, range.len() as u16, quality).unwrap_or_default();
-        Strip { bytes, adler: 0 }
+        Strip { piece: Arc::new(Piece::new(bytes)), adler: 0 }
     };
     let strips = compress(lately, Kind::Jpeg { quality }, pixels, rows, usize::MAX, make).unwrap_or_default();
     let failed = || Error::new(Code::Internal, "The JPEG encoder wrote something that is no JPEG picture.");
-    let first = strips.first().ok_or_else(failed)?;
-    let layout = Layout::of(&first.bytes).ok_or_else(failed)?;
+    let strips: Vec<_> = strips.iter().map(|strip| &strip.piece.bytes[..]).collect();
+    let first = *strips.first().ok_or_else(failed)?;
+    let layout = Layout::of(first).ok_or_else(failed)?;
 
-    let mut bytes = Vec::with_capacity(strips.iter().map(|strip| strip.bytes.len()).sum());
-    bytes.extend_from_slice(&first.bytes[..layout.scan_header]);
+    let mut bytes = Vec::with_capacity(strips.iter().map(|strip| strip.len()).sum());
+    bytes.extend_from_slice(&first[..layout.scan_header]);
     bytes[layout.height].copy_from_slice(&height.to_be_bytes());
     if 1 < strips.len() {
         let side = if quality_is_halved(quality) { 16 } else { 8 };
@@ -43,13 +45,13 @@ pub(super) fn encode(lately: &Lately, pixels: &Pixels, quality: u8) -> Result<Ve
         bytes.extend([0xff, 0xdd, 0, 4]);
         bytes.extend(interval.to_be_bytes());
     }
-    bytes.extend_from_slice(&first.bytes[layout.scan_header..layout.scan.start]);
+    bytes.extend_from_slice(&first[layout.scan_header..layout.scan.start]);
     for (index, strip) in strips.iter().enumerate() {
         if 0 < index {
             bytes.extend([0xff, 0xd0 + ((index - 1) % 8) as u8]);
         }
-        let layout = Layout::of(&strip.bytes).ok_or_else(failed)?;
-        bytes.extend_from_slice(&strip.bytes[layout.scan]);
+        let layout = Layout::of(strip).ok_or_else(failed)?;
+        bytes.extend_from_slice(&strip[layout.scan]);
     }
     bytes.extend([0xff, 0xd9]);
     Ok(bytes)

@@ -2,7 +2,8 @@
 //! so that joining strips is copying them.
 
 use super::strips::{Kind, Pixels, Strip, compress};
-use super::{Effort, Lately, compact, deflate};
+use super::{Effort, Lately, Piece, compact, deflate};
+use std::sync::Arc;
 
 /// Rows are gathered into strips of about this many pixels: small enough that a caret costs little, large
 /// enough that the tables of a strip (about 100 bytes) do not count.
@@ -10,20 +11,40 @@ const FAST_STRIP: usize = 64 * 1024;
 /// With matches over longer distances a larger strip is a smaller file.
 const COMPACT_STRIP: usize = 256 * 1024;
 
+/// What stands before the data of a chunk: its length and its kind.
+pub(super) const HEAD: usize = 8;
+
+/// A block of deflate that holds nothing and begins and ends on a byte (RFC 1951, 3.2.4).
+const EMPTY_BLOCK: [u8; 5] = [0, 0, 0, 0xff, 0xff];
+
+/// Rows as deflate blocks that end on a byte, behind room for the head of a chunk.
+pub(super) struct Deflated {
+    pub(super) bytes: Vec<u8>,
+    /// Of the uncompressed bytes.
+    pub(super) adler: u32,
+}
+
 /// Encodes; gives up when there would be more than `most` bytes.
-pub(super) fn encode(lately: &Lately, pixels: &Pixels, effort: Effort, most: usize) -> Option<Vec<u8>> {
-    let (strip, make): (usize, fn(&[u8], usize) -> Strip) = match effort {
+pub(super) fn encode(
+    lately: &Lately,
+    pixels: &Pixels,
+    effort: Effort,
+    most: usize,
+) -> Option<Vec<Arc<Piece>>> {
+    let (strip, make): (usize, fn(&[u8], usize) -> Deflated) = match effort {
         Effort::Fast => (FAST_STRIP, deflate::strip),
         Effort::Compact => (COMPACT_STRIP, compact::strip),
     };
     let width = pixels.width as usize;
     let rows = (strip / width).max(1);
     let strips = compress(lately, Kind::Png(effort), pixels, rows, most, |part, _| {
-        let mut strip = make(part, width);
-        strip.bytes = chunk(b"IDAT", &strip.bytes);
-        strip
+        let Deflated { bytes, adler } = make(part, width);
+        let piece = Piece::new(data_chunk(bytes));
+        // Here, on all cores and while it is in their caches.
+        piece.base64();
+        Strip { piece: Arc::new(piece), adler }
     })?;
-    let mut header = Vec::with_capacity(13);
+    let mut header = vec![0; HEAD];
     header.extend(pixels.width.to_be_bytes());
     header.extend(pixels.height.to_be_bytes());
     // 8 bits for each of red, green and blue; the one compression, the one filter method, no interlacing.
@@ -34,30 +55,43 @@ pub(super) fn encode(lately: &Lately, pixels: &Pixels, effort: Effort, most: usi
         join_adler(adler, strip.adler, rows * raw_row)
     });
     // An empty stored block is the last one, then comes the checksum.
-    let mut end = vec![1, 0, 0, 0xff, 0xff];
+    let mut end = vec![0; HEAD];
+    end.extend([1, 0, 0, 0xff, 0xff]);
     end.extend(adler.to_be_bytes());
+    let mut end = sealed(b"IDAT", end);
+    end.extend(sealed(b"IEND", vec![0; HEAD]));
 
-    let mut bytes = Vec::with_capacity(strips.iter().map(|strip| strip.bytes.len()).sum::<usize>() + 128);
-    bytes.extend_from_slice(b"\x89PNG\r\n\x1a\n");
-    bytes.extend(chunk(b"IHDR", &header));
-    // Deflate with a window of 32 kB, made fast; the check bits make it a multiple of 31.
-    bytes.extend(chunk(b"IDAT", &[0x78, 0x01]));
-    for strip in &strips {
-        bytes.extend_from_slice(&strip.bytes);
-    }
-    bytes.extend(chunk(b"IDAT", &end));
-    bytes.extend(chunk(b"IEND", &[]));
-    Some(bytes)
+    let mut begin = b"\x89PNG\r\n\x1a\n".to_vec();
+    begin.extend(sealed(b"IHDR", header));
+    // Deflate with a window of 32 kB, made fast; the check bits make it a multiple of 31. Two empty blocks
+    // make the length of all this one of whole threes.
+    let mut zlib = vec![0; HEAD];
+    zlib.extend([0x78, 0x01]);
+    zlib.extend([EMPTY_BLOCK; 2].as_flattened());
+    begin.extend(sealed(b"IDAT", zlib));
+
+    let mut pieces = vec![Arc::new(Piece::new(begin))];
+    pieces.extend(strips.iter().map(|strip| strip.piece.clone()));
+    pieces.push(Arc::new(Piece::new(end)));
+    Some(pieces)
 }
 
-fn chunk(kind: &[u8; 4], data: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(data.len() + 12);
-    bytes.extend((data.len() as u32).to_be_bytes());
-    bytes.extend(kind);
-    bytes.extend_from_slice(data);
-    let checksum = crc32fast::hash(&bytes[4..]);
-    bytes.extend(checksum.to_be_bytes());
-    bytes
+/// A chunk of deflate blocks whose length is one of whole threes.
+fn data_chunk(mut blocks: Vec<u8>) -> Vec<u8> {
+    while !(blocks.len() + 4).is_multiple_of(3) {
+        blocks.extend(EMPTY_BLOCK);
+    }
+    sealed(b"IDAT", blocks)
+}
+
+/// A chunk from its data, behind room for its head.
+fn sealed(kind: &[u8; 4], mut chunk: Vec<u8>) -> Vec<u8> {
+    let length = (chunk.len() - HEAD) as u32;
+    chunk[..4].copy_from_slice(&length.to_be_bytes());
+    chunk[4..HEAD].copy_from_slice(kind);
+    let checksum = crc32fast::hash(&chunk[4..]);
+    chunk.extend(checksum.to_be_bytes());
+    chunk
 }
 
 pub(super) const ADLER: u64 = 65521;

@@ -1,6 +1,6 @@
 //! Pictures in horizontal strips: compressed on all cores, and not again when their pixels are the same.
 
-use super::{Effort, Lately, lock};
+use super::{Effort, Lately, Piece, lock};
 use deskhand_core::screen::Bitmap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -62,9 +62,8 @@ pub(super) enum Kind {
 }
 
 /// A compressed strip.
-#[derive(Debug, Default, PartialEq)]
 pub(super) struct Strip {
-    pub(super) bytes: Vec<u8>,
+    pub(super) piece: Arc<Piece>,
     /// Of the uncompressed bytes, for PNG.
     pub(super) adler: u32,
 }
@@ -116,7 +115,7 @@ pub(super) fn compress(
                 .filter(|last| pixels.cannot_differ(&last.pixels, range) || last.pixels.rows(range) == own)
                 .and_then(|last| last.strips.get(index).cloned());
             let strip = kept.unwrap_or_else(|| Arc::new(make(own, range.clone())));
-            total.fetch_add(strip.bytes.len(), Ordering::Relaxed);
+            total.fetch_add(strip.piece.bytes.len(), Ordering::Relaxed);
             mine.push((index, strip));
         }
         lock(&done).append(&mut mine);

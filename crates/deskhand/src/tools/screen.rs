@@ -149,9 +149,9 @@ impl Tool for TakeScreenshot {
             data["ignored"] = json!(["include_shadow"]);
         }
         if let Some(path) = path {
-            files::write(&path, encoded.bytes(), self.overwrite)?;
+            files::write(&path, &encoded.bytes(), self.overwrite)?;
             data["file_path"] = json!(path);
-            data["bytes"] = json!(encoded.bytes().len());
+            data["bytes"] = json!(encoded.length());
             return Ok(Reply::Data(data));
         }
         let mut text = caption(&image, &shot, &encoded, options.format);
