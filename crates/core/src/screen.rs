@@ -23,7 +23,7 @@ pub struct Bitmap {
     /// Pixels down.
     pub height: u32,
     /// `width * height * 4` bytes.
-    pub pixels: Vec<u8>,
+    pub pixels: bytes::Bytes,
     /// The screen pixels that it shows.
     pub shows: Rect,
     /// A number that is new whenever the pixels may have changed: two bitmaps of one process with the same

@@ -16,7 +16,7 @@ fn main() {
     let shown = picture();
     divan::main();
     let sizes = ALL.each_ref().map(|(name, options)| {
-        let bytes = encode(&numbered(shown.pixels.clone()), options).map_or(0, |encoded| encoded.length());
+        let bytes = encode(&numbered(shown.pixels.to_vec()), options).map_or(0, |encoded| encoded.length());
         format!("{name} {bytes}")
     });
     eprintln!("{}x{}, bytes: {}", shown.width, shown.height, sizes.join(", "));
@@ -64,7 +64,7 @@ fn full(bencher: Bencher, name: &str) {
 #[divan::bench(args = names())]
 fn caret(bencher: Bencher, name: &str) {
     let shown = picture();
-    let mut other = shown.pixels.clone();
+    let mut other = shown.pixels.to_vec();
     for row in 0..16 {
         let at = ((shown.height / 2 + row) * shown.width + shown.width / 3) as usize * 4;
         other[at..at + 8].iter_mut().for_each(|byte| *byte = !*byte);
@@ -74,14 +74,14 @@ fn caret(bencher: Bencher, name: &str) {
 
 #[divan::bench(args = names())]
 fn same(bencher: Bencher, name: &str) {
-    let shown = numbered(picture().pixels.clone());
+    let shown = numbered(picture().pixels.to_vec());
     bencher.bench(|| encode(&shown, options(name)).map(|encoded| encoded.base64()));
 }
 
 #[divan::bench]
 fn base64(bencher: Bencher) {
     bencher
-        .with_inputs(|| encode(&numbered(picture().pixels.clone()), &PNG))
+        .with_inputs(|| encode(&numbered(picture().pixels.to_vec()), &PNG))
         .bench_values(|encoded| encoded.map(|encoded| encoded.base64()));
 }
 
@@ -125,7 +125,7 @@ fn numbered(pixels: Vec<u8>) -> Arc<Bitmap> {
     Arc::new(Bitmap {
         width,
         height,
-        pixels,
+        pixels: pixels.into(),
         shows,
         serial: SERIALS.fetch_add(1, Ordering::Relaxed),
         differs: None,
@@ -181,5 +181,5 @@ fn drawn() -> Arc<Bitmap> {
         }
     }
     let shows = Rect::new(0, 0, width, height);
-    Arc::new(Bitmap { width, height, pixels, shows, serial: 1, differs: None })
+    Arc::new(Bitmap { width, height, pixels: pixels.into(), shows, serial: 1, differs: None })
 }

@@ -343,7 +343,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The bitmap with the pointer drawn over it.
 pub fn with_pointer(bitmap: &Bitmap, pointer: &PointerImage) -> Bitmap {
-    let mut pixels = bitmap.pixels.clone();
+    let mut pixels = bitmap.pixels.to_vec();
     if let Some(seen) = pointer.bounds.intersection(&bitmap.shows)
         && pointer.pixels.len() as u64 == pointer.bounds.area() * 4
     {
@@ -359,7 +359,7 @@ pub fn with_pointer(bitmap: &Bitmap, pointer: &PointerImage) -> Bitmap {
     Bitmap {
         width: bitmap.width,
         height: bitmap.height,
-        pixels,
+        pixels: pixels.into(),
         shows: bitmap.shows,
         serial: derived(&(bitmap.serial, pointer.bounds, &pointer.pixels)),
         differs: None,

@@ -41,7 +41,7 @@ impl Screen for Provider {
                 }
                 let mut canvas = Canvas::new(window.bounds, world.serial_of(&(id.0, window.bounds)));
                 world.paint_window(&mut canvas, window);
-                Ok(Arc::new(canvas.0))
+                Ok(Arc::new(canvas.finished()))
             }
         }
     }
@@ -76,22 +76,31 @@ impl Screen for Provider {
     }
 }
 
-struct Canvas(Bitmap);
+struct Canvas {
+    pixels: Vec<u8>,
+    shows: Rect,
+    serial: u64,
+}
 
 impl Canvas {
     fn new(shows: Rect, serial: u64) -> Canvas {
-        let pixels = vec![0; shows.area() as usize * 4];
-        Canvas(Bitmap { width: shows.width, height: shows.height, pixels, shows, serial, differs: None })
+        Canvas { pixels: vec![0; shows.area() as usize * 4], shows, serial }
+    }
+
+    fn finished(self) -> Bitmap {
+        let Canvas { pixels, shows, serial } = self;
+        let pixels = pixels.into();
+        Bitmap { width: shows.width, height: shows.height, pixels, shows, serial, differs: None }
     }
 
     fn fill(&mut self, area: Rect, color: Color) {
-        let Some(area) = area.intersection(&self.0.shows) else { return };
+        let Some(area) = area.intersection(&self.shows) else { return };
         let row = [color[0], color[1], color[2], 255].repeat(area.width as usize);
-        let left = (area.x - self.0.shows.x) as usize * 4;
-        let top = (area.y - self.0.shows.y) as usize;
-        let stride = self.0.width as usize * 4;
+        let left = (area.x - self.shows.x) as usize * 4;
+        let top = (area.y - self.shows.y) as usize;
+        let stride = self.shows.width as usize * 4;
         for y in top..top + area.height as usize {
-            self.0.pixels[y * stride + left..][..row.len()].copy_from_slice(&row);
+            self.pixels[y * stride + left..][..row.len()].copy_from_slice(&row);
         }
     }
 }
@@ -113,7 +122,7 @@ impl World {
         for window in self.windows.iter().rev().filter(|window| window.shows()) {
             self.paint_window(&mut canvas, window);
         }
-        canvas.0
+        canvas.finished()
     }
 
     fn paint_window(&self, canvas: &mut Canvas, window: &Win) {

@@ -106,7 +106,7 @@ mod tests {
         let bitmap = Arc::new(Bitmap {
             width,
             height,
-            pixels,
+            pixels: pixels.into(),
             shows: deskhand_core::Rect::new(0, 0, width, height),
             serial: 1,
             differs: None,

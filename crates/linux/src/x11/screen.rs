@@ -17,10 +17,11 @@ mod memory;
 mod window;
 
 use crate::x11::link::{Link, X, failed};
+use bytes::Bytes;
 use changes::Changes;
 use deskhand_core::screen::{Bitmap, Difference, PointerImage, Screen, Source};
 use deskhand_core::{Call, Code, Display, Error, Point, Rect, Result};
-use memory::{Grabbed, Memory};
+use memory::{Filled, Grabbed, Lease, Memory};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -66,7 +67,7 @@ struct DamageOf {
     region: xfixes::Region,
 }
 
-/// The bitmaps that were handed out lately, and the buffers of those that nobody holds any more.
+/// The bitmaps that were handed out lately, and older ones that can be brought up to date.
 #[derive(Default)]
 struct Kept {
     bitmaps: VecDeque<KeptBitmap>,
@@ -77,6 +78,8 @@ struct Kept {
 struct KeptBitmap {
     rect: Rect,
     bitmap: Arc<Bitmap>,
+    /// The shared memory in which its pixels lie, if they do.
+    filled: Option<Arc<Filled>>,
     /// The place in the stream of changes up to which it is known to be true.
     as_of: u64,
 }
@@ -170,14 +173,13 @@ impl Screen for XScreen {
 }
 
 impl Inner {
-    /// Captures what the screen shows in `rect`. Pixels are copied out of shared memory after the
-    /// connection was given back, so that a large capture keeps nobody waiting for longer than the server
-    /// itself needs.
+    /// Captures what the screen shows in `rect`. The pixels stay where the server put them. When only some
+    /// rows were drawn to, it puts these into an earlier picture that nobody holds any more.
     fn capture_screen(&self, call: &Call, rect: Rect) -> Result<Arc<Bitmap>> {
         if rect.is_empty() {
             return Err(Error::argument(format!("A rectangle of {rect} holds no pixel to capture.")));
         }
-        let (kept, mut spare) = {
+        let (kept, spare) = {
             let mut known = self.kept();
             let kept = known.find(&rect);
             let spare = kept.as_ref().and_then(|kept| known.spare(&kept.rect));
@@ -187,94 +189,81 @@ impl Inner {
             Same,
             New { pixels: Grabbed, rows: Rect },
         }
+        let old = kept.as_ref();
         let (look, as_of) = self.link.with(call, |x, _, eyes| {
             let now = eyes.look(x)?;
             eyes.require_inside(&rect)?;
-            let rows = match &kept {
-                Some(kept) if eyes.damage.is_some() => match eyes.changes.since(kept.as_of, &rect) {
-                    None => return Ok((Look::Same, now)),
-                    Some(drawn) => {
-                        // What the spare bitmap lacks as well: then nothing else has to be copied.
-                        let lacks = spare.as_ref().and_then(|spare| eyes.changes.since(spare.as_of, &rect));
-                        let drawn = lacks.map_or(drawn, |lacks| lacks.union(&drawn));
-                        // Whole rows lie in one piece, in the bitmap as in the server's answer.
-                        Rect { x: rect.x, width: rect.width, ..drawn }
-                    }
-                },
-                _ => rect,
-            };
-            Ok((Look::New { pixels: eyes.grab(x, eyes.root, &rows)?, rows }, now))
-        })?;
-        let bitmap = match (look, kept) {
-            (Look::Same, Some(kept)) => kept.bitmap,
-            (Look::New { pixels, rows }, Some(kept)) => {
-                self.renewed(&kept.bitmap, spare.take(), pixels.bytes(), &rows)
+            if let Some(old) = old.filter(|_| eyes.damage.is_some()) {
+                let Some(drawn) = eyes.changes.since(old.as_of, &rect) else {
+                    // What was set aside to be written to stays there.
+                    spare.into_iter().for_each(|spare| self.kept().retire(spare));
+                    return Ok((Look::Same, now));
+                };
+                if let Some((lacking, lease)) = spare.and_then(|spare| eyes.reuse(spare, &rect)) {
+                    // Whole rows lie in one piece, in the bitmap as in the server's answer.
+                    let rows = Rect { x: rect.x, width: rect.width, ..drawn.union(&lacking) };
+                    return Ok((Look::New { pixels: eyes.grab_rows(x, lease, &rows, &rect)?, rows }, now));
+                }
             }
-            (Look::New { pixels, .. }, None) => self.fresh(pixels.bytes(), rect),
+            Ok((Look::New { pixels: eyes.grab(x, eyes.root, &rect)?, rows: rect }, now))
+        })?;
+        let new = match (look, kept) {
+            (Look::Same, Some(kept)) => KeptBitmap { as_of, ..kept },
+            (Look::New { pixels, rows }, kept) => {
+                let new = KeptBitmap::new(pixels, rect, rect, as_of);
+                match kept {
+                    Some(kept) if kept.has_the_same(&new, &rows) => {
+                        // A caret drawn over itself, say.
+                        self.kept().retire(new);
+                        KeptBitmap { as_of, ..kept }
+                    }
+                    kept => new.differing(kept, &rows),
+                }
+            }
             (Look::Same, None) => {
                 return Err(Error::new(Code::Internal, "Nothing is the same as no picture at all."));
             }
         };
-        let mut known = self.kept();
-        known.keep(KeptBitmap { rect, bitmap: bitmap.clone(), as_of });
-        if let Some(unused) = spare {
-            known.retire(unused);
-        }
+        let bitmap = new.bitmap.clone();
+        self.kept().keep(new);
         Ok(bitmap)
-    }
-
-    /// A bitmap of pixels that are all new.
-    fn fresh(&self, pixels: &[u8], shows: Rect) -> Arc<Bitmap> {
-        let mut buffer = self.kept().buffer(pixels.len());
-        buffer.extend_from_slice(pixels);
-        Arc::new(Bitmap {
-            width: shows.width,
-            height: shows.height,
-            pixels: buffer,
-            shows,
-            serial: next_number(),
-            differs: None,
-        })
-    }
-
-    /// `old` with new `rows`; `old` itself when they are equal (a caret drawn over itself, say). `spare` is
-    /// an earlier bitmap that lacks these rows and no others: to write them into it saves the copy of all.
-    fn renewed(&self, old: &Arc<Bitmap>, spare: Option<KeptBitmap>, new: &[u8], rows: &Rect) -> Arc<Bitmap> {
-        let stride = old.width as usize * 4;
-        let top = (i64::from(rows.y) - i64::from(old.shows.y)).max(0) as usize;
-        let (first, last) = (top * stride, top * stride + new.len());
-        if old.pixels.get(first..last) == Some(new) {
-            if let Some(unused) = spare {
-                self.kept().retire(unused);
-            }
-            return old.clone();
-        }
-        let buffer = match spare.and_then(|spare| Arc::try_unwrap(spare.bitmap).ok()) {
-            Some(spare) => {
-                let mut pixels = spare.pixels;
-                pixels[first..last].copy_from_slice(new);
-                pixels
-            }
-            None => {
-                let mut buffer = self.kept().buffer(old.pixels.len());
-                buffer.extend_from_slice(&old.pixels[..first]);
-                buffer.extend_from_slice(new);
-                buffer.extend_from_slice(&old.pixels[last..]);
-                buffer
-            }
-        };
-        Arc::new(Bitmap {
-            differs: Some(Difference { from: old.serial, first: top as u32, end: top as u32 + rows.height }),
-            width: old.width,
-            height: old.height,
-            pixels: buffer,
-            shows: old.shows,
-            serial: next_number(),
-        })
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// A bitmap of pixels that are all new.
+fn fresh(pixels: Bytes, shows: Rect) -> Bitmap {
+    Bitmap { width: shows.width, height: shows.height, pixels, shows, serial: next_number(), differs: None }
+}
+
+impl KeptBitmap {
+    fn new(pixels: Grabbed, rect: Rect, shows: Rect, as_of: u64) -> KeptBitmap {
+        let (pixels, filled) = pixels.into_bytes();
+        KeptBitmap { rect, bitmap: Arc::new(fresh(pixels, shows)), filled, as_of }
+    }
+
+    /// The bytes of these rows.
+    fn rows(&self, rows: &Rect) -> &[u8] {
+        let stride = self.bitmap.width as usize * 4;
+        let first = (i64::from(rows.y) - i64::from(self.rect.y)).max(0) as usize * stride;
+        self.bitmap.pixels.get(first..first + rows.height as usize * stride).unwrap_or_default()
+    }
+
+    fn has_the_same(&self, other: &KeptBitmap, rows: &Rect) -> bool {
+        self.rows(rows) == other.rows(rows)
+    }
+
+    /// Tells how it differs from an earlier one.
+    fn differing(mut self, from: Option<KeptBitmap>, rows: &Rect) -> KeptBitmap {
+        let first = (i64::from(rows.y) - i64::from(self.rect.y)).max(0) as u32;
+        if let (Some(from), Some(own)) = (from, Arc::get_mut(&mut self.bitmap)) {
+            let from = from.bitmap.serial;
+            own.differs = Some(Difference { from, first, end: first + rows.height });
+        }
+        self
     }
 }
 
@@ -313,36 +302,19 @@ impl Kept {
             bytes <= MOST_KEPT_BYTES
         };
         let fitting = self.bitmaps.iter().map_while(|kept| within(kept).then_some(())).count();
-        while self.bitmaps.len() > MOST_KEPT.min(fitting.max(1)) {
-            if let Some(old) = self.bitmaps.pop_back() {
-                self.retire(old);
-            }
-        }
+        self.bitmaps.truncate(MOST_KEPT.min(fitting.max(1)));
     }
 
-    /// Sets a bitmap aside whose buffer can be used again once nobody else holds it. Fresh pages for a
-    /// large buffer cost more than the copy itself.
+    /// Sets a bitmap aside that can be brought up to date once nobody else holds it. Fresh pages for a
+    /// large one cost more than the pixels themselves.
     fn retire(&mut self, old: KeptBitmap) {
+        if old.filled.is_none() {
+            return;
+        }
         self.retired.insert(0, old);
         let bytes = self.retired.iter().map(|retired| retired.bitmap.pixels.len()).sum::<usize>();
         let large = bytes > MOST_KEPT_BYTES;
         self.retired.truncate(if large { 1 } else { 2 });
-    }
-
-    /// An empty buffer with room for `bytes`.
-    fn buffer(&mut self, bytes: usize) -> Vec<u8> {
-        let free = self.retired.iter().position(|KeptBitmap { bitmap, .. }| {
-            Arc::strong_count(bitmap) == 1 && (bytes..=bytes * 2).contains(&bitmap.pixels.capacity())
-        });
-        let bitmap = free.and_then(|place| Arc::try_unwrap(self.retired.remove(place).bitmap).ok());
-        match bitmap {
-            Some(bitmap) => {
-                let mut pixels = bitmap.pixels;
-                pixels.clear();
-                pixels
-            }
-            None => Vec::with_capacity(bytes),
-        }
     }
 }
 
@@ -454,18 +426,39 @@ impl Eyes {
     fn grab(&self, x: &X, drawable: xproto::Drawable, rect: &Rect) -> Result<Grabbed> {
         self.require_depth()?;
         match self.memory.take(x, rect.area() as usize * 4)? {
-            Some(segment) => {
-                let doing = "copying pixels into shared memory";
-                let (left, top, width, height) = wire(rect);
-                let id = segment.id();
-                shm::get_image(x, drawable, left, top, width, height, !0, ZPIXMAP, id, 0)
-                    .map_err(failed(doing))?
-                    .reply()
-                    .map_err(failed(doing))?;
-                Ok(Grabbed::Shared(segment.filled(rect.area() as usize * 4)))
-            }
+            Some(lease) => self.grab_into(x, drawable, lease, rect, rect),
             None => Ok(Grabbed::Own(self.grab_by_reply(x, drawable, rect)?)),
         }
+    }
+
+    /// What an earlier bitmap of `rect` lacks, with its memory; nothing when somebody holds it.
+    fn reuse(&self, spare: KeptBitmap, rect: &Rect) -> Option<(Rect, Lease)> {
+        let lacking = self.changes.since(spare.as_of, rect)?;
+        drop(Arc::into_inner(spare.bitmap)?);
+        Some((lacking, self.memory.again(spare.filled?)?))
+    }
+
+    /// Some rows of the screen, to their place in a picture of `rect` that the memory holds already.
+    fn grab_rows(&self, x: &X, lease: Lease, rows: &Rect, rect: &Rect) -> Result<Grabbed> {
+        self.grab_into(x, self.root, lease, rows, rect)
+    }
+
+    fn grab_into(
+        &self,
+        x: &X,
+        drawable: xproto::Drawable,
+        lease: Lease,
+        rows: &Rect,
+        rect: &Rect,
+    ) -> Result<Grabbed> {
+        let doing = "copying pixels into shared memory";
+        let (left, top, width, height) = wire(rows);
+        let offset = (i64::from(rows.y) - i64::from(rect.y)) as u32 * rect.width * 4;
+        shm::get_image(x, drawable, left, top, width, height, !0, ZPIXMAP, lease.id(), offset)
+            .map_err(failed(doing))?
+            .reply()
+            .map_err(failed(doing))?;
+        Ok(lease.filled(rect.area() as usize * 4))
     }
 
     fn grab_by_reply(&self, x: &X, drawable: xproto::Drawable, rect: &Rect) -> Result<Vec<u8>> {

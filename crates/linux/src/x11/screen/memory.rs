@@ -1,6 +1,7 @@
 //! Memory that the X server fills with pixels.
 
 use crate::x11::link::{X, failed};
+use bytes::Bytes;
 use deskhand_core::{Error, Result};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -26,6 +27,8 @@ struct Home {
 
 /// Segments that wait for the next use. Two calls may capture at once; more share the same two.
 const MOST_SPARE: usize = 2;
+/// Fewer pixels than these are copied, so that a segment of a megabyte is not held for an icon.
+const SMALL: usize = 64 << 10;
 
 /// A piece of memory that the server and this process share.
 struct Segment {
@@ -55,8 +58,8 @@ pub(super) struct Lease {
 
 /// Pixels as the server gave them.
 pub(super) enum Grabbed {
-    /// In shared memory, which goes back to its place when this is dropped.
-    Shared(Filled),
+    /// In shared memory, which goes back to its place when nobody holds it any more.
+    Shared(Arc<Filled>),
     /// In memory of our own.
     Own(Vec<u8>),
 }
@@ -86,12 +89,13 @@ impl Memory {
         let doing = "sharing memory with the X server";
         let (fitting, gone) = {
             let mut inside = lock(home);
-            let fitting = inside.spare.iter().position(|segment| bytes <= segment.bytes);
-            let fitting = fitting.map(|place| inside.spare.swap_remove(place));
+            // A picture holds its segment: one that is much too large would be wasted on it.
+            let fits = |segment: &Segment| (bytes..=2 * bytes.max(1 << 20)).contains(&segment.bytes);
+            let fitting = inside.spare.iter().position(fits).map(|place| inside.spare.swap_remove(place));
             if fitting.is_none() {
-                // Those that were too small make room for the larger one.
-                let small = std::mem::take(&mut inside.spare);
-                inside.gone.extend(small.iter().map(|segment| segment.id));
+                // Those that did not fit make room for the one that does.
+                let others = std::mem::take(&mut inside.spare);
+                inside.gone.extend(others.iter().map(|segment| segment.id));
             }
             (fitting, std::mem::take(&mut inside.gone))
         };
@@ -103,6 +107,14 @@ impl Memory {
             None => Segment::create(x, bytes)?,
         };
         Ok(Some(Lease { segment: Some(segment), home: home.clone() }))
+    }
+
+    /// The segment of earlier pixels once more, to bring them up to date; nothing when somebody still holds
+    /// them, or when they came over a connection that is gone.
+    pub(super) fn again(&self, filled: Arc<Filled>) -> Option<Lease> {
+        let mut filled = Arc::into_inner(filled)?;
+        let home = self.home.as_ref().filter(|home| Arc::ptr_eq(home, &filled.lease.home))?;
+        Some(Lease { segment: filled.lease.segment.take(), home: home.clone() })
     }
 }
 
@@ -135,8 +147,8 @@ impl Lease {
     }
 
     /// The server has answered: the first `bytes` are written, and it will not touch them again.
-    pub(super) fn filled(self, bytes: usize) -> Filled {
-        Filled { lease: self, bytes }
+    pub(super) fn filled(self, bytes: usize) -> Grabbed {
+        Grabbed::Shared(Arc::new(Filled { lease: self, bytes }))
     }
 }
 
@@ -162,22 +174,41 @@ impl Drop for Filled {
     }
 }
 
-impl Grabbed {
-    pub(super) fn bytes(&self) -> &[u8] {
-        match self {
-            Grabbed::Own(pixels) => pixels,
-            Grabbed::Shared(filled) => match &filled.lease.segment {
-                // SAFETY: the mapping is at least as long (`Memory::take`), lives as long as the borrow,
-                // and the server writes to it only for a request that carries its number, of which none
-                // is open.
-                Some(segment) => unsafe {
-                    std::slice::from_raw_parts(
-                        segment.address.as_ptr().cast::<u8>(),
-                        filled.bytes.min(segment.bytes),
-                    )
-                },
-                None => &[],
+impl AsRef<[u8]> for Filled {
+    fn as_ref(&self) -> &[u8] {
+        match &self.lease.segment {
+            // SAFETY: the mapping is at least as long (`Memory::take`), lives as long as the borrow, and the
+            // server writes to it only for a request that carries its number, of which none is open: only a
+            // `Lease` can make one, and `Memory::again` makes a lease of pixels only when nobody holds them.
+            Some(segment) => unsafe {
+                std::slice::from_raw_parts(
+                    segment.address.as_ptr().cast::<u8>(),
+                    self.bytes.min(segment.bytes),
+                )
             },
+            None => &[],
+        }
+    }
+}
+
+/// Pixels that share their segment with whoever may want to use it again.
+struct Holder(Arc<Filled>);
+
+impl AsRef<[u8]> for Holder {
+    fn as_ref(&self) -> &[u8] {
+        (*self.0).as_ref()
+    }
+}
+
+impl Grabbed {
+    /// The pixels, and the memory in which they lie if it is shared.
+    pub(super) fn into_bytes(self) -> (Bytes, Option<Arc<Filled>>) {
+        match self {
+            Grabbed::Own(pixels) => (pixels.into(), None),
+            Grabbed::Shared(filled) if (*filled).as_ref().len() < SMALL => {
+                (Bytes::copy_from_slice((*filled).as_ref()), None)
+            }
+            Grabbed::Shared(filled) => (Bytes::from_owner(Holder(filled.clone())), Some(filled)),
         }
     }
 }

@@ -7,7 +7,7 @@
 //! application has answered a ping and draws no more. The redirection stays for a few seconds, so that the
 //! next look at the window is as cheap as a look at the screen, and is then taken back.
 
-use super::{DamageOf, Eyes, Inner, rect_of};
+use super::{DamageOf, Eyes, Inner, fresh, rect_of};
 use crate::x11::link::{X, failed, is_x_error};
 use deskhand_core::screen::Bitmap;
 use deskhand_core::window::WindowId;
@@ -129,8 +129,7 @@ fn copy(inner: &Arc<Inner>, call: &Call, id: WindowId, place: &Place) -> Result<
             Err(same) => return Ok(same),
         }
     };
-    let bitmap = inner.fresh(pixels.bytes(), shows);
-    drop(pixels);
+    let bitmap = Arc::new(fresh(pixels.into_bytes().0, shows));
     inner.link.with(call, |_, _, eyes| {
         if let Some(redirected) = eyes.redirected(place.frame)
             && redirected.as_of == as_of
