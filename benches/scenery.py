@@ -17,6 +17,27 @@ STAGES = pathlib.Path(__file__).parent.parent / "crates/deskhand/tests/stage"
 WORDS = "the quick brown fox jumps over a lazy dog while settings open files and windows move".split()
 
 
+def descendants(number):
+    """The processes that a process started, and those that these started."""
+    children = subprocess.run(["pgrep", "-P", str(number)], capture_output=True, text=True).stdout.split()
+    return [int(found) for child in children for found in [child, *descendants(child)]]
+
+
+def rest(seconds=30):
+    """Waits until the machine has had little to do for a second."""
+    def busy():
+        fields = [int(field) for field in pathlib.Path("/proc/stat").read_text().split("\n")[0].split()[1:]]
+        return sum(fields) - fields[3] - fields[4], sum(fields)
+
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        before = busy()
+        time.sleep(1)
+        after = busy()
+        if (after[0] - before[0]) * 20 < after[1] - before[1]:
+            return
+
+
 class Scenery:
     """Starts programs and ends them, the last first."""
 
@@ -33,7 +54,8 @@ class Scenery:
     def __exit__(self, *_):
         for process in reversed(self.processes):
             process.terminate()
-            process.send_signal(signal.SIGCONT)
+            for number in [process.pid, *descendants(process.pid)]:
+                os.kill(number, signal.SIGCONT)
         for process in self.processes:
             try:
                 process.wait(5)
@@ -47,10 +69,13 @@ class Scenery:
         return process
 
     def freeze(self):
-        """Stops every application, so that no caret or spinner of its own changes the screen."""
+        """Stops every application once it has come to rest, with all its processes, so that none of them
+        changes the screen or takes a share of the cores while others are measured."""
+        rest()
         for process in self.processes:
-            process.send_signal(signal.SIGSTOP)
-        time.sleep(0.3)
+            for number in [process.pid, *descendants(process.pid)]:
+                os.kill(number, signal.SIGSTOP)
+        rest()
 
     def titles(self):
         listed = subprocess.run(["wmctrl", "-l"], capture_output=True, text=True).stdout

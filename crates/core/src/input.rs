@@ -71,11 +71,14 @@ pub trait Input: Send + Sync {
     /// Where the pointer is and what is held.
     fn state(&self, call: &Call) -> Result<InputState>;
 
-    /// Puts the pointer somewhere.
-    fn move_to(&self, call: &Call, to: Point) -> Result<()>;
+    /// Puts the pointer somewhere. Where it is then: an application may confine it.
+    fn move_to(&self, call: &Call, to: Point) -> Result<Point>;
 
     /// Presses or releases a button where the pointer is.
     fn button(&self, call: &Call, button: Button, press: Press) -> Result<()>;
+
+    /// Presses a button and releases it at once.
+    fn click(&self, call: &Call, button: Button) -> Result<()>;
 
     /// Turns the wheel: positive is right and down, in notches.
     fn wheel(&self, call: &Call, across: i32, down: i32) -> Result<()>;
@@ -151,11 +154,13 @@ impl<'d> Hands<'d> {
         &self.before
     }
 
-    /// Puts the pointer somewhere.
-    pub fn move_to(&mut self, to: Point) -> Result<()> {
+    /// Puts the pointer somewhere. Where it is then, read back: an application may confine it.
+    pub fn move_to(&mut self, to: Point) -> Result<Point> {
         self.call.check("moving the pointer")?;
         self.place.set(to);
-        self.input.move_to(self.call, to)
+        let place = self.input.move_to(self.call, to)?;
+        self.place.set(place);
+        Ok(place)
     }
 
     /// Moves the pointer along a straight line in about `time`, in steps of about 8 ms.
@@ -169,7 +174,8 @@ impl<'d> Hands<'d> {
                 (started.elapsed().as_secs_f64() / time.as_secs_f64()).min(1.0)
             };
             if part >= 1.0 {
-                return self.move_to(to);
+                self.move_to(to)?;
+                return Ok(());
             }
             let along = |from: i32, to: i32| {
                 (f64::from(from) + (f64::from(to) - f64::from(from)) * part).round() as i32
@@ -208,11 +214,17 @@ impl<'d> Hands<'d> {
                 // Clicks within one tick of the server's clock are no row of clicks to every toolkit.
                 self.call.pause(Duration::from_millis(10), "clicking")?;
             }
-            self.down(Held::Button(button))?;
-            if !self.press_time.is_zero() {
+            if self.press_time.is_zero() {
+                self.call.check("clicking")?;
+                // As in `down`: when the system fails half way, it is let go of.
+                self.pressed.push(Held::Button(button));
+                self.input.click(self.call, button)?;
+                self.pressed.pop();
+            } else {
+                self.down(Held::Button(button))?;
                 self.call.pause(self.press_time, "clicking")?;
+                self.up(Held::Button(button))?;
             }
-            self.up(Held::Button(button))?;
         }
         self.clicks.note(button, self.place.get());
         Ok(())
@@ -391,10 +403,13 @@ impl Input for NoInput {
     fn state(&self, _: &Call) -> Result<InputState> {
         Err(self.0.error())
     }
-    fn move_to(&self, _: &Call, _: Point) -> Result<()> {
+    fn move_to(&self, _: &Call, _: Point) -> Result<Point> {
         Err(self.0.error())
     }
     fn button(&self, _: &Call, _: Button, _: Press) -> Result<()> {
+        Err(self.0.error())
+    }
+    fn click(&self, _: &Call, _: Button) -> Result<()> {
         Err(self.0.error())
     }
     fn wheel(&self, _: &Call, _: i32, _: i32) -> Result<()> {

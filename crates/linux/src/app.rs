@@ -2,7 +2,7 @@
 
 mod entry;
 mod policy;
-mod process;
+pub(crate) mod process;
 
 use deskhand_core::app::{Apps, Installed, Launch, Launched, Running};
 use deskhand_core::window::Window;

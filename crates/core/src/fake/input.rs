@@ -37,11 +37,11 @@ impl Input for Provider {
         Ok(state)
     }
 
-    fn move_to(&self, call: &Call, to: Point) -> Result<()> {
+    fn move_to(&self, call: &Call, to: Point) -> Result<Point> {
         let mut world = self.enter(call, "input.move_to")?;
         world.log.push(format!("move {},{}", to.x, to.y));
         world.move_pointer(to);
-        Ok(())
+        Ok(world.pointer)
     }
 
     fn button(&self, call: &Call, button: Button, press: Press) -> Result<()> {
@@ -67,6 +67,11 @@ impl Input for Provider {
             }
         }
         Ok(())
+    }
+
+    fn click(&self, call: &Call, button: Button) -> Result<()> {
+        self.button(call, button, Press::Down)?;
+        self.button(call, button, Press::Up)
     }
 
     fn wheel(&self, call: &Call, across: i32, down: i32) -> Result<()> {

@@ -157,10 +157,10 @@ pub fn click_watched(
     element: Option<&Element>,
 ) -> Result<Acted> {
     let mut hands = cx.desktop.input(&cx.call)?;
-    if let Some(point) = point {
-        hands.move_to(point)?;
-    }
-    let place = hands.position()?;
+    let place = match point {
+        Some(point) => hands.move_to(point)?,
+        None => hands.before().position,
+    };
     arrived(point, place)?;
     let looks = !settle.is_zero();
     let window = cx.desktop.windows.at(&cx.call, place).ok().flatten();
@@ -440,11 +440,9 @@ impl Tool for LeftMouseUp {
 /// Moves the pointer, if somewhere is given, and says where it is.
 fn go(cx: &Context, point: Option<Point>) -> Result<Point> {
     let mut hands: Hands = cx.desktop.input(&cx.call)?;
-    if let Some(point) = point {
-        hands.move_to(point)?;
-    }
-    let place = hands.position()?;
-    arrived(point, place)?;
+    let Some(point) = point else { return Ok(hands.before().position) };
+    let place = hands.move_to(point)?;
+    arrived(Some(point), place)?;
     Ok(place)
 }
 

@@ -81,12 +81,16 @@ impl Input for StandIn {
     fn state(&self, _: &Call) -> Result<InputState> {
         Ok(InputState { position: Point::new(3, 4), ..InputState::default() })
     }
-    fn move_to(&self, _: &Call, _: Point) -> Result<()> {
-        Ok(())
+    fn move_to(&self, _: &Call, _: Point) -> Result<Point> {
+        Ok(Point::new(3, 4))
     }
     fn button(&self, _: &Call, _: Button, press: Press) -> Result<()> {
         self.0.down.fetch_add(if press == Press::Down { 1 } else { -1 }, Ordering::SeqCst);
         Ok(())
+    }
+    fn click(&self, call: &Call, button: Button) -> Result<()> {
+        self.button(call, button, Press::Down)?;
+        self.button(call, button, Press::Up)
     }
     fn wheel(&self, _: &Call, _: i32, _: i32) -> Result<()> {
         Ok(())

@@ -18,6 +18,12 @@ pub(super) struct Process {
     pub dead: bool,
 }
 
+/// When a process started, in ticks of the kernel's clock: with its number this is one process for ever.
+pub(crate) fn started(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace().nth(19)?.parse().ok()
+}
+
 impl Process {
     /// Reads one; `None` when there is none.
     pub fn read(pid: u32) -> Option<Process> {

@@ -7,11 +7,14 @@ use super::keyboard::{self, CORE, Change, Keymap, LOCK, Spares, State, Stroke};
 use super::link::{Link, X, failed};
 use super::lock::{DisplayLock, Locks, Record};
 use super::locker::{self, Topmost};
+use crate::app::process;
 use crate::session::Session;
 use deskhand_core::input::{Button, Input, InputState, Press, not_typeable};
 use deskhand_core::key::{Key, NamedKey};
 use deskhand_core::{Call, Code, Error, Point, Result};
 use std::any::Any;
+use std::cell::Cell;
+use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::time::{Duration, Instant};
 use x11rb::connection::{Connection, RequestConnection};
@@ -26,6 +29,8 @@ use x11rb::protocol::xtest::ConnectionExt as _;
 /// Pointer and keyboard of an X display.
 pub struct XInput {
     shared: Arc<Shared>,
+    /// How long processes want a button held, by their numbers and when they started.
+    presses: Mutex<VecDeque<(u32, Option<u64>, Duration)>>,
 }
 
 struct Shared {
@@ -71,6 +76,7 @@ impl XInput {
                 session,
                 idle: Default::default(),
             }),
+            presses: Mutex::default(),
         }
     }
 }
@@ -108,12 +114,16 @@ impl Input for XInput {
         self.shared.with(call, |x, device| device.state(x, &self.shared.lock))
     }
 
-    fn move_to(&self, call: &Call, to: Point) -> Result<()> {
+    fn move_to(&self, call: &Call, to: Point) -> Result<Point> {
         self.shared.with(call, |x, device| device.move_to(x, call, to))
     }
 
     fn button(&self, call: &Call, button: Button, press: Press) -> Result<()> {
         self.shared.with(call, |x, device| device.button(x, &self.shared.lock, call, button, press))
+    }
+
+    fn click(&self, call: &Call, button: Button) -> Result<()> {
+        self.shared.with(call, |x, device| device.click(x, &self.shared.lock, call, button))
     }
 
     fn wheel(&self, call: &Call, across: i32, down: i32) -> Result<()> {
@@ -209,9 +219,18 @@ impl Input for XInput {
     /// that says that the button is up before the release was read, the click is given up (seen in every
     /// second run with 4.8): the button stays down for longer than a frame.
     fn press_time(&self, pid: u32) -> Duration {
+        let started = process::started(pid);
+        let mut known = self.presses.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some((_, _, time)) = known.iter().find(|(of, since, _)| (*of, *since) == (pid, started)) {
+            return *time;
+        }
+        // The kernel needs a millisecond to write this down.
         let maps = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
         let gtk4 = maps.windows(9).any(|name| name == b"libgtk-4.");
-        Duration::from_millis(if gtk4 { 30 } else { 0 })
+        let time = Duration::from_millis(if gtk4 { 30 } else { 0 });
+        known.push_front((pid, started, time));
+        known.truncate(16);
+        time
     }
 }
 
@@ -425,7 +444,7 @@ impl Device {
         })
     }
 
-    fn move_to(&mut self, x: &X, call: &Call, to: Point) -> Result<()> {
+    fn move_to(&mut self, x: &X, call: &Call, to: Point) -> Result<Point> {
         let moving = "moving the pointer";
         let (Ok(left), Ok(top)) = (i16::try_from(to.x), i16::try_from(to.y)) else {
             return Err(self.off_screen(x, to)?.unwrap_or_else(|| out_of_bounds(to, "32767x32767")));
@@ -434,14 +453,16 @@ impl Device {
         // The answer costs what a bare wait for the server would, and shows where the pointer went. While
         // a window manager holds events back to look at a click it shows the old place, and what comes in
         // the meantime is moved to the new one: a click would be torn apart.
+        let seen = Cell::new(to);
         let there = self.pointer_until(x, call, SETTLE, moving, |pointer| {
-            (pointer.root_x, pointer.root_y) == (left, top)
+            seen.set(Point::new(pointer.root_x.into(), pointer.root_y.into()));
+            seen.get() == to
         })?;
         if there {
-            return Ok(());
+            return Ok(to);
         }
-        // Inside the screen somebody else moved it, or a grab confines it: reading back tells that.
-        self.off_screen(x, to)?.map_or(Ok(()), Err)
+        // Inside the screen somebody else moved it, or a grab confines it.
+        self.off_screen(x, to)?.map_or(Ok(seen.get()), Err)
     }
 
     fn off_screen(&self, x: &X, point: Point) -> Result<Option<Error>> {
@@ -460,25 +481,41 @@ impl Device {
     }
 
     fn button(&mut self, x: &X, lock: &DisplayLock, call: &Call, button: Button, press: Press) -> Result<()> {
-        let number = number(button);
-        let kind = match press {
+        let physical = self.physical_button(x, number(button))?;
+        match press {
             Press::Down => {
-                self.buttons.push(number);
-                self.write_journal(lock)?;
-                BUTTON_PRESS
+                self.note_down(lock, button)?;
+                fake(x, BUTTON_PRESS, physical)?;
+                self.await_button(x, call, button, press)
             }
-            Press::Up => BUTTON_RELEASE,
-        };
-        let physical = self.physical_button(x, number)?;
-        fake(x, kind, physical)?;
-        self.await_button(x, call, button, press)?;
-        if press == Press::Up {
-            if let Some(place) = self.buttons.iter().rposition(|held| *held == number) {
-                self.buttons.remove(place);
+            Press::Up => {
+                fake(x, BUTTON_RELEASE, physical)?;
+                self.await_button(x, call, button, press)?;
+                self.note_up(lock, button)
             }
-            self.write_journal(lock)?;
         }
-        Ok(())
+    }
+
+    /// Both in one go: a window manager that looks at the press is waited for once.
+    fn click(&mut self, x: &X, lock: &DisplayLock, call: &Call, button: Button) -> Result<()> {
+        let physical = self.physical_button(x, number(button))?;
+        self.note_down(lock, button)?;
+        fake(x, BUTTON_PRESS, physical)?;
+        fake(x, BUTTON_RELEASE, physical)?;
+        self.await_button(x, call, button, Press::Up)?;
+        self.note_up(lock, button)
+    }
+
+    fn note_down(&mut self, lock: &DisplayLock, button: Button) -> Result<()> {
+        self.buttons.push(number(button));
+        self.write_journal(lock)
+    }
+
+    fn note_up(&mut self, lock: &DisplayLock, button: Button) -> Result<()> {
+        if let Some(place) = self.buttons.iter().rposition(|held| *held == number(button)) {
+            self.buttons.remove(place);
+        }
+        self.write_journal(lock)
     }
 
     /// Asks for the pointer until it is as wanted: at once as a rule, within a few round trips when a

@@ -1,6 +1,6 @@
 //! Reads windows: who they are, where they lie, how they are shown.
 //!
-//! All questions about all windows go out before the first answer is read, so that a list costs three
+//! All questions about all windows go out before the first answer is read, so that a list costs two
 //! round trips and not three hundred. A window that vanishes in between is left out.
 
 use super::text;
@@ -57,8 +57,8 @@ pub(super) struct Flags {
 
 /// Every window that belongs into the list, topmost first.
 pub(super) fn list(x: &X, root: Xid, session: &Session) -> Result<Vec<Window>> {
-    let (about, probes) = Root::read(x, root, session, None)?;
-    let described = finish(x, root, session, &about, probes)?;
+    let (about, asked) = Root::read(x, root, session, None)?;
+    let described = finish(x, root, session, &about, asked)?;
     let focused = about.focused(x, &described)?;
     Ok(described
         .into_iter()
@@ -69,8 +69,8 @@ pub(super) fn list(x: &X, root: Xid, session: &Session) -> Result<Vec<Window>> {
 
 /// One window; `None` when it is gone.
 pub(super) fn one(x: &X, root: Xid, session: &Session, id: Xid) -> Result<Option<(Root, Described)>> {
-    let (about, probes) = Root::read(x, root, session, Some(id))?;
-    let Some(mut described) = finish(x, root, session, &about, probes)?.pop() else { return Ok(None) };
+    let (about, asked) = Root::read(x, root, session, Some(id))?;
+    let Some(mut described) = finish(x, root, session, &about, asked)?.pop() else { return Ok(None) };
     described.window.focused = about.focused(x, std::slice::from_ref(&described))?.is_some();
     Ok(Some((about, described)))
 }
@@ -79,8 +79,8 @@ pub(super) fn one(x: &X, root: Xid, session: &Session, id: Xid) -> Result<Option
 pub(super) fn at(x: &X, root: Xid, session: &Session, point: Point) -> Result<Option<Window>> {
     // A window may go between the question and the next: then what lay beneath it is the answer.
     for _ in 0..4 {
-        let Some(top) = top_at(x, root, point)? else { return Ok(None) };
-        let client = client_in(x, session, &[top])?.pop().flatten().unwrap_or(top);
+        let Some((top, client)) = top_at(x, root, session, point)? else { return Ok(None) };
+        let client = client.unwrap_or(top);
         if let Some((_, described)) = one(x, root, session, client)? {
             return Ok(Some(described.window));
         }
@@ -90,7 +90,7 @@ pub(super) fn at(x: &X, root: Xid, session: &Session, point: Point) -> Result<Op
 
 impl Root {
     /// Reads the root and already asks about each client, or about `only` one window.
-    fn read<'x>(x: &'x X, root: Xid, session: &Session, only: Option<Xid>) -> Result<(Root, Vec<Probe<'x>>)> {
+    fn read<'x>(x: &'x X, root: Xid, session: &Session, only: Option<Xid>) -> Result<(Root, AskedAll<'x>)> {
         let doing = "asking for the list of windows";
         let atoms = &session.atoms;
         let ask = |atom, length| property(x, root, atom, length).map_err(failed(doing));
@@ -115,9 +115,9 @@ impl Root {
         let stacked = !stacking.is_empty();
         let mut clients = if stacked { stacking } else { mapping };
         clients.reverse();
-        let mut probes = match &only {
-            Some(id) => Probe::send_all(x, root, session, std::slice::from_ref(id))?,
-            None => Probe::send_all(x, root, session, &clients)?,
+        let mut asked = match &only {
+            Some(id) => AskedAll::send(x, root, session, std::slice::from_ref(id))?,
+            None => AskedAll::send(x, root, session, &clients)?,
         };
         let managed = match answer {
             None => false,
@@ -130,16 +130,16 @@ impl Root {
             // What a dead manager left on the root is as stale as its check window.
             clients = unmanaged(x, session, &tree.children)?;
             if only.is_none() {
-                probes = Probe::send_all(x, root, session, &clients)?;
+                asked = AskedAll::send(x, root, session, &clients)?;
             }
         } else if !stacked {
-            probes.sort_by_key(|probe| {
+            asked.probes.sort_by_key(|probe| {
                 std::cmp::Reverse(tree.children.iter().position(|child| *child == probe.id))
             });
         }
         let active = if managed { active } else { None };
         let workspace = if managed { workspace } else { None };
-        Ok((Root { managed, clients, active, focus: focus.focus, workspace }, probes))
+        Ok((Root { managed, clients, active, focus: focus.focus, workspace }, asked))
     }
 
     /// Which of these has the keyboard: what the manager says, else the one that holds the input focus.
@@ -195,13 +195,21 @@ struct Probe<'x> {
     transient_for: Asked<'x, GetPropertyReply>,
 }
 
-impl<'x> Probe<'x> {
-    fn send_all(x: &'x X, root: Xid, session: &Session, ids: &[Xid]) -> Result<Vec<Probe<'x>>> {
-        ids.iter()
-            .map(|id| Probe::send(x, root, session, *id).map_err(failed("asking about the windows")))
-            .collect()
-    }
+/// The questions about several windows.
+struct AskedAll<'x> {
+    probes: Vec<Probe<'x>>,
+    owners: Owners<'x>,
+}
 
+impl<'x> AskedAll<'x> {
+    fn send(x: &'x X, root: Xid, session: &Session, ids: &[Xid]) -> Result<AskedAll<'x>> {
+        let probe = |id: &Xid| Probe::send(x, root, session, *id).map_err(failed("asking about the windows"));
+        let probes = ids.iter().map(probe).collect::<Result<_>>()?;
+        Ok(AskedAll { probes, owners: Owners::ask(x, session, ids)? })
+    }
+}
+
+impl<'x> Probe<'x> {
     fn send(x: &'x X, root: Xid, session: &Session, id: Xid) -> Result<Probe<'x>, ConnectionError> {
         let atoms = &session.atoms;
         let ask = |atom: Atom, length| property(x, id, atom, length);
@@ -308,9 +316,8 @@ fn finish(
     root: Xid,
     session: &Session,
     about: &Root,
-    probes: Vec<Probe<'_>>,
+    AskedAll { probes, owners }: AskedAll<'_>,
 ) -> Result<Vec<Described>> {
-    let owners = Owners::ask(x, session, probes.iter().map(|probe| probe.id))?;
     let mut reads = Vec::with_capacity(probes.len());
     for probe in probes {
         reads.extend(probe.read(&session.atoms, about)?);
@@ -378,11 +385,11 @@ struct Owners<'x>(Option<Asked<'x, res::QueryClientIdsReply>>);
 
 impl<'x> Owners<'x> {
     /// One request for all of them.
-    fn ask(x: &'x X, session: &Session, ids: impl Iterator<Item = Xid>) -> Result<Owners<'x>> {
+    fn ask(x: &'x X, session: &Session, ids: &[Xid]) -> Result<Owners<'x>> {
         if !session.knows_owners {
             return Ok(Owners(None));
         }
-        let mut clients: Vec<Xid> = ids.map(|id| id & !owners_mask(x)).collect();
+        let mut clients: Vec<Xid> = ids.iter().map(|id| id & !owners_mask(x)).collect();
         clients.sort_unstable();
         clients.dedup();
         let mask = res::ClientIdMask::LOCAL_CLIENT_PID;
@@ -566,9 +573,9 @@ fn client_in(x: &X, session: &Session, tops: &[Xid]) -> Result<Vec<Option<Xid>>>
     Ok(found)
 }
 
-/// The window on the root that takes what happens at a point. The server looks at shapes and input shapes
+/// The window on the root that takes what happens at a point, and the client in it. The server looks at shapes and input shapes
 /// by itself, but also at windows that show nothing: those are seen through.
-fn top_at(x: &X, root: Xid, point: Point) -> Result<Option<Xid>> {
+fn top_at(x: &X, root: Xid, session: &Session, point: Point) -> Result<Option<(Xid, Option<Xid>)>> {
     let doing = "asking what lies at a point";
     let (Ok(px), Ok(py)) = (i16::try_from(point.x), i16::try_from(point.y)) else { return Ok(None) };
     let place = x.translate_coordinates(root, root, px, py).map_err(failed(doing))?;
@@ -576,11 +583,14 @@ fn top_at(x: &X, root: Xid, point: Point) -> Result<Option<Xid>> {
     if top == 0 {
         return Ok(None);
     }
-    let attributes = x.get_window_attributes(top).map_err(failed(doing))?.reply();
-    match present(attributes, doing)? {
-        Some(attributes) if attributes.class == WindowClass::INPUT_ONLY => walk(x, root, point),
-        Some(_) => Ok(Some(top)),
-        None => walk(x, root, point),
+    let attributes = x.get_window_attributes(top).map_err(failed(doing))?;
+    let client = client_in(x, session, &[top])?.pop().flatten();
+    match present(attributes.reply(), doing)? {
+        Some(attributes) if attributes.class != WindowClass::INPUT_ONLY => Ok(Some((top, client))),
+        Some(_) | None => {
+            let Some(top) = walk(x, root, point)? else { return Ok(None) };
+            Ok(Some((top, client_in(x, session, &[top])?.pop().flatten())))
+        }
     }
 }
 
