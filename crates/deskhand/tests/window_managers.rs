@@ -57,6 +57,21 @@ fn work_windows(manager: &str) {
     assert_eq!((bounds(&now), &now["state"]), ([0, 0, 1280, 800], &json!("fullscreen")), "{now}");
     scene.client.confirmed("set_window", this(json!({ "state": "normal" })));
 
+    // What was maximized before it was minimized comes back as that, unless its own size is asked for.
+    for (tool, state, size) in [
+        ("restore_window", json!({}), None),
+        ("set_window", json!({ "state": "normal" }), Some([100, 80, 940, 680])),
+    ] {
+        scene.client.confirmed("set_window", this(json!({ "state": "maximized" })));
+        scene.client.confirmed("minimize_window", this(json!({})));
+        scene.client.confirmed(tool, this(state));
+        let now = scene.client.call("get_window", this(json!({})));
+        match size {
+            None => assert_eq!(now["state"], "maximized", "{tool}: {now}"),
+            Some(size) => assert_eq!(bounds(&now), size, "{tool}: {now}"),
+        }
+    }
+
     // What is minimized has no place to click at, and an element's own action needs none.
     scene.client.confirmed("minimize_window", this(json!({})));
     assert!(state(&scene).contains("window state: Iconic"), "{}", state(&scene));

@@ -317,6 +317,10 @@ impl Tool for SetWindow {
         let restores = self.state == Some(Arrangement::Normal);
         if restores {
             acted.push(set_state(cx, &window, WindowState::Normal)?);
+            // What was maximized before it was minimized came back as that.
+            if matches!(again(cx, window.id)?.state, WindowState::Maximized | WindowState::Fullscreen) {
+                acted.push(set_state(cx, &window, WindowState::Normal)?);
+            }
         }
         if origin.is_some() || size.is_some() {
             acted.push(place(cx, window.id, origin, size)?);
@@ -416,10 +420,10 @@ fn place(cx: &Context, id: WindowId, origin: Option<Point>, size: Option<Size>) 
     Ok(Acted { reason: Some(reason), ..Acted::confirmed(format!("{before} → {after}")) })
 }
 
-/// Asks for a state and waits until the window has it.
 /// How long the size of a window follows its state.
 const BOUNDS_PATIENCE: Duration = Duration::from_millis(300);
 
+/// Asks for a state and waits until the window has it. A minimized window is restored to what it was before.
 fn set_state(cx: &Context, window: &Window, wanted: WindowState) -> Result<Acted> {
     let (before, bounds) = {
         let window = again(cx, window.id)?;
@@ -428,11 +432,18 @@ fn set_state(cx: &Context, window: &Window, wanted: WindowState) -> Result<Acted
     if before == wanted {
         return Ok(Acted::confirmed(format!("it was {} already", state_name(wanted))));
     }
+    let restored = |now: WindowState| {
+        let shown = matches!(now, WindowState::Maximized | WindowState::Fullscreen);
+        before == WindowState::Minimized && wanted == WindowState::Normal && shown
+    };
     cx.desktop.windows.set_state(&cx.call, window.id, wanted)?;
     let reached = cx.call.until_within(
         cx.server.config.window_patience,
         "waiting for the window to change its state",
-        || Ok((again(cx, window.id)?.state == wanted).then_some(())),
+        || {
+            let now = again(cx, window.id)?.state;
+            Ok((now == wanted || restored(now)).then_some(now))
+        },
     )?;
     if reached.is_some() && before != WindowState::Minimized && wanted != WindowState::Minimized {
         // The state is told first. A window that was as large before has nothing to change.
@@ -442,7 +453,7 @@ fn set_state(cx: &Context, window: &Window, wanted: WindowState) -> Result<Acted
     }
     let now = again(cx, window.id)?.state;
     Ok(match reached {
-        Some(()) => Acted::confirmed(format!("{} → {}", state_name(before), state_name(wanted))),
+        Some(reached) => Acted::confirmed(format!("{} → {}", state_name(before), state_name(reached))),
         None => Acted::no_change(format!(
             "The window is {} and not {}: the window manager does not do it for this window.",
             state_name(now),
@@ -558,6 +569,27 @@ impl SetWindow {
     }
 }
 
+/// Restore a window: a minimized one to what it was before, a maximized or fullscreen one to its own size.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RestoreWindow {
+    /// Its id, title or a unique part of it.
+    pub window: String,
+}
+
+impl Tool for RestoreWindow {
+    const NAME: &'static str = "restore_window";
+    const EFFECT: Effect = Effect::Change;
+    const ERRORS: &'static [Code] = WINDOW_ERRORS;
+    const GROUP: Group = Group::Windows;
+    type Output = Data<WindowActed>;
+
+    fn call(self, cx: &Context) -> Result<Data<WindowActed>> {
+        let window = target::window(cx, &self.window)?;
+        answer(cx, window.id, set_state(cx, &window, WindowState::Normal)?)
+    }
+}
+
 /// Tools that take a window and nothing else, each a state of [`SetWindow`].
 macro_rules! state_tools {
     ($($(#[$doc:meta])* $type:ident $name:literal $state:ident;)*) => {$(
@@ -586,8 +618,6 @@ macro_rules! state_tools {
 state_tools! {
     /// Minimize a window.
     MinimizeWindow "minimize_window" Minimized;
-    /// Restore a minimized, maximized or fullscreen window.
-    RestoreWindow "restore_window" Normal;
     /// Close a window as its close button does. Unsaved work may make its application ask first: the
     /// reply says so.
     CloseWindow "close_window" Closed;

@@ -217,7 +217,10 @@ impl Target<'_> {
                 if flags.fullscreen {
                     self.flag(manager, false, &[atoms._NET_WM_STATE_FULLSCREEN], "leave full screen")?;
                 }
-                if flags.maximized {
+                // Some managers (openbox) do not tell that a fullscreen window is maximized beneath.
+                let beneath =
+                    flags.fullscreen && atoms.maximized().iter().all(|atom| manager.supports(*atom));
+                if flags.maximized || beneath {
                     self.flag(manager, false, &atoms.maximized(), "un-maximize a window")?;
                 }
                 Ok(())
