@@ -405,6 +405,9 @@ pub trait Elements: Send + Sync {
     /// Its text, at most `limit` characters from the start; nothing when it has no text interface.
     fn text(&self, call: &Call, id: &ElementId, limit: u32) -> Result<Option<TextContent>>;
 
+    /// Puts the caret into its text, in characters from the start; nothing is selected then.
+    fn place_caret(&self, call: &Call, id: &ElementId, at: u32) -> Result<()>;
+
     /// The changes from now on.
     fn watch(&self, call: &Call) -> Result<Box<dyn Watch>>;
 }
@@ -441,6 +444,9 @@ impl Elements for NoElements {
         Err(self.0.error())
     }
     fn text(&self, _: &Call, _: &ElementId, _: u32) -> Result<Option<TextContent>> {
+        Err(self.0.error())
+    }
+    fn place_caret(&self, _: &Call, _: &ElementId, _: u32) -> Result<()> {
         Err(self.0.error())
     }
     fn watch(&self, _: &Call) -> Result<Box<dyn Watch>> {

@@ -68,6 +68,13 @@ fn job(toolkit: &str) {
         assert_eq!(typed["effect"], "confirmed", "{typed}");
     }
 
+    // What stands in a line is kept when it gets the keyboard, although toolkits select it all then.
+    let more = json!({ "element": "text_field[name=\"Name\"]", "window": window, "text": " and on" });
+    let typed = client.confirmed("type_text", more);
+    let whole = format!("{TEXT} and on");
+    stage.wait_for("more text", |event| event["widget"] == "entry" && event["text"] == *whole);
+    assert!(typed["evidence"].as_str().unwrap_or_default().contains("exactly"), "{typed}");
+
     let field = json!({ "element": "password_field", "window": window });
     let secret = json!({ "element": "password_field", "window": window, "text": "hunter2" });
     let typed = client.call("type_text", secret);

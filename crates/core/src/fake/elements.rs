@@ -162,6 +162,13 @@ impl Elements for Provider {
         Ok(())
     }
 
+    fn place_caret(&self, call: &Call, id: &ElementId, at: u32) -> Result<()> {
+        let mut world = self.enter(call, "elements.place_caret")?;
+        let at = (at as usize).min(find(&world, id)?.text.chars().count());
+        world.select_text(id, at, at, at);
+        Ok(())
+    }
+
     fn text(&self, call: &Call, id: &ElementId, limit: u32) -> Result<Option<TextContent>> {
         let world = self.enter(call, "elements.text")?;
         let item = find(&world, id)?;

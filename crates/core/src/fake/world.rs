@@ -1442,7 +1442,7 @@ impl World {
         }
     }
 
-    fn select_text(&mut self, id: &ElementId, start: usize, end: usize, caret: usize) {
+    pub(super) fn select_text(&mut self, id: &ElementId, start: usize, end: usize, caret: usize) {
         let item = self.item_mut(&id.0);
         let selection = (start < end).then_some((start, end));
         if item.selection == selection && item.caret == caret {

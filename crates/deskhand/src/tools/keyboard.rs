@@ -141,7 +141,7 @@ fn focused(cx: &Context) -> Result<Option<Window>> {
 pub struct TypeText {
     /// The text.
     pub text: String,
-    /// Type into this element (ref or selector); it gets the keyboard first.
+    /// Type into this element (ref or selector): it gets the keyboard first, one line with the caret at its end.
     #[serde(default)]
     pub element: Option<String>,
     /// Activate this window first.
@@ -206,6 +206,9 @@ impl Tool for TypeText {
             self.application.as_deref(),
             refuse_read_only,
         )?;
+        if let Some(found) = &aim.element {
+            caret_to_end(cx, &found.element);
+        }
         // Who has the keyboard is asked of the application: without a tree typing works and is unverified.
         let field = match &aim.element {
             Some(found) => Some(found.element.clone()),
@@ -229,6 +232,18 @@ impl Tool for TypeText {
             (None, _) => Acted::unverified("The application does not say what has the keyboard."),
         };
         Ok(Data(Typed { acted: Acted { target, window_title, ..acted }, characters }))
+    }
+}
+
+/// A line that gets the keyboard is written on at its end. Toolkits select all of it (so that typing would
+/// replace it) or leave the caret wherever it was made. Where that cannot be changed the field is typed into
+/// as it is, and reading back tells what came of it.
+fn caret_to_end(cx: &Context, field: &Element) {
+    if matches!(field.role, Role::TextField | Role::PasswordField | Role::ComboBox)
+        && !field.states.has(State::Focused)
+        && let Ok(Some(text)) = cx.desktop.elements.text(&cx.call, &field.id, 0)
+    {
+        let _ = cx.desktop.elements.place_caret(&cx.call, &field.id, text.characters);
     }
 }
 

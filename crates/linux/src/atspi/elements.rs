@@ -194,6 +194,22 @@ impl Elements for Atspi {
         })
     }
 
+    fn place_caret(&self, call: &Call, id: &ElementId, at: u32) -> Result<()> {
+        let live = self.live(call)?;
+        self.with(call, &live, id, "placing the caret", async |app, path| {
+            let refusal = || {
+                Error::new(Code::ElementNotActionable, "The application did not place the caret.")
+                    .remedy("Click where the caret should be, or press end.")
+            };
+            // By the interface this also takes the selection away, and not every toolkit does it.
+            let selections = app.ask(path, TEXT, "GetNSelections", &()).await;
+            for _ in 0..selections.ok().and_then(|reply| reply.body().deserialize().ok()).unwrap_or(0_i32) {
+                app.ask(path, TEXT, "RemoveSelection", &0_i32).await.map_err(|fault| failed(fault, id))?;
+            }
+            agreed(app.ask(path, TEXT, "SetCaretOffset", &at.cast_signed()).await, id, refusal)
+        })
+    }
+
     fn text(&self, call: &Call, id: &ElementId, limit: u32) -> Result<Option<TextContent>> {
         let live = self.live(call)?;
         self.with(call, &live, id, "reading a text", async |app, path| {
