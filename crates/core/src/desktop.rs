@@ -1,6 +1,7 @@
 //! A whole desktop: one provider for each capability, chosen once.
 
 use crate::app::Apps;
+use crate::audio::{Audio, NoAudio};
 use crate::call::Call;
 use crate::element::Elements;
 use crate::error::{Code, Error, Result};
@@ -22,6 +23,8 @@ pub struct Desktop {
     pub windows: Box<dyn Windows>,
     /// Applications.
     pub apps: Box<dyn Apps>,
+    /// Audio outputs.
+    pub audio: Box<dyn Audio>,
     /// Which provider was chosen for each capability, and why.
     pub choices: Vec<Choice>,
     /// The order in which changes are made.
@@ -30,6 +33,19 @@ pub struct Desktop {
     holds: Holds,
     clicks: Clicks,
     ending_holds: AtomicBool,
+}
+
+/// What a session offers beside its windows. None of it needs a display.
+pub struct Services {
+    /// Audio outputs.
+    pub audio: Box<dyn Audio>,
+}
+
+impl Services {
+    /// None of it is there.
+    pub fn none(missing: &Missing) -> Services {
+        Services { audio: Box::new(NoAudio(missing.clone())) }
+    }
 }
 
 /// Which provider does a capability, or why none does.
@@ -69,6 +85,7 @@ impl Desktop {
         elements: Box<dyn Elements>,
         windows: Box<dyn Windows>,
         apps: Box<dyn Apps>,
+        services: Services,
         choices: Vec<Choice>,
     ) -> Arc<Desktop> {
         Arc::new(Desktop {
@@ -76,6 +93,7 @@ impl Desktop {
             elements,
             windows,
             apps,
+            audio: services.audio,
             choices,
             lane: Lane::default(),
             input,

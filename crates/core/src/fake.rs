@@ -43,8 +43,12 @@
 //! Installed are Editor (one process for all windows: a second start hands over and ends), Calculator (a
 //! process for each), Viewer, and the executables `ghost`, which never shows a window and ends, and `sh`,
 //! an interpreter.
+//!
+//! Sound comes out of `speakers` ("Built-in speakers", the default, at 60 %) and `headset`
+//! ("USB headset", at 100 %, muted).
 
 mod apps;
+mod audio;
 mod elements;
 mod input;
 mod scene;
@@ -58,8 +62,9 @@ mod tests;
 pub use world::World;
 
 use crate::app::NoApps;
+use crate::audio::NoAudio;
 use crate::call::Call;
-use crate::desktop::{Choice, Desktop, Missing};
+use crate::desktop::{Choice, Desktop, Missing, Services};
 use crate::element::{ElementId, NoElements};
 use crate::error::{Code, Error, Result};
 use crate::geometry::Display;
@@ -111,7 +116,7 @@ impl Fake {
         self
     }
 
-    /// Without a capability: `screen`, `input`, `elements`, `windows` or `apps`.
+    /// Without a capability: `screen`, `input`, `elements`, `windows`, `apps` or `audio`.
     pub fn without(mut self, capability: &'static str) -> Fake {
         self.missing.push(capability);
         self
@@ -141,7 +146,7 @@ impl Fake {
                 remedy: "Build it with one.".to_owned(),
             })
         };
-        let choices = ["screen", "input", "elements", "windows", "apps"].map(|capability| Choice {
+        let choices = ["screen", "input", "elements", "windows", "apps", "audio"].map(|capability| Choice {
             capability,
             provider: missing(capability).map_or(Ok("fake"), Err),
             reason: "It is a fake desktop.".to_owned(),
@@ -161,6 +166,7 @@ impl Fake {
             part!("elements", NoElements),
             part!("windows", NoWindows),
             part!("apps", NoApps),
+            Services { audio: part!("audio", NoAudio) },
             choices.to_vec(),
         );
         (desktop, Arc::new(Control(provider)))

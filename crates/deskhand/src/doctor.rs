@@ -103,6 +103,15 @@ fn probe(desktop: &Arc<Desktop>, capability: &str) -> Result<String> {
             desktop.apps.installed(&call)?.len(),
             desktop.apps.running(&call)?.len()
         )),
+        "audio" => {
+            let outputs = desktop.audio.outputs(&call)?;
+            let names: Vec<String> = outputs
+                .iter()
+                .map(|output| format!("{}{}", output.name, if output.default { " (default)" } else { "" }))
+                .take(8)
+                .collect();
+            Ok(format!("{} output(s): {}", outputs.len(), names.join(", ")))
+        }
         other => Err(Error::unsupported(format!("There is no probe for {other}."))),
     }
 }

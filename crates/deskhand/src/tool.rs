@@ -105,6 +105,8 @@ pub enum Group {
     Windows,
     /// Applications.
     Applications,
+    /// Audio outputs.
+    Audio,
     /// Several calls in one.
     Steps,
 }

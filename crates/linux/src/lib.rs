@@ -2,11 +2,12 @@
 
 pub mod app;
 pub mod atspi;
+pub mod audio;
 pub mod session;
 pub mod x11;
 
 use deskhand_core::app::{Apps, NoApps};
-use deskhand_core::desktop::{Choice, Desktop, Missing};
+use deskhand_core::desktop::{Choice, Desktop, Missing, Services};
 use deskhand_core::element::{Elements, NoElements};
 use deskhand_core::input::{Input, NoInput};
 use deskhand_core::screen::{NoScreen, Screen};
@@ -21,8 +22,12 @@ pub struct Place {
     pub display: Option<String>,
     /// The Wayland display, as WAYLAND_DISPLAY names it.
     pub wayland: Option<String>,
+    /// Why there is no X display, where more is known than that there is none.
+    pub missing: Option<Missing>,
     /// The buses of the session.
     pub buses: session::Buses,
+    /// The audio server of the session.
+    pub audio: audio::Server,
     /// Variables that applications are started with, besides those of this process.
     pub environment: Vec<(String, String)>,
 }
@@ -42,7 +47,9 @@ impl Place {
         Place {
             display: variable("DISPLAY"),
             wayland: variable("WAYLAND_DISPLAY"),
+            missing: None,
             buses,
+            audio: audio::Server::from_environment(),
             environment: Vec::new(),
         }
     }
@@ -55,8 +62,10 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
     let mut choose = |capability: &'static str, provider: Result<&'static str, Missing>, reason: &str| {
         choices.push(Choice { capability, provider, reason: reason.to_owned() });
     };
+    choose("audio", Ok("pulse"), "the native protocol of PulseAudio, which PipeWire speaks too");
+    let services = Services { audio: Box::new(audio::PulseAudio::new(place.audio.clone())) };
     let Some(display) = &place.display else {
-        let missing = no_display(place);
+        let missing = place.missing.clone().unwrap_or_else(|| no_display(place));
         for capability in ["input", "screen", "elements", "windows", "applications"] {
             choose(capability, Err(missing.clone()), "there is no X display");
         }
@@ -66,6 +75,7 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
             Box::new(NoElements(missing.clone())),
             Box::new(NoWindows(missing.clone())),
             Box::new(NoApps(missing)),
+            services,
             choices,
         );
     };
@@ -92,7 +102,7 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
         list(&windows),
     ));
     let apps: Box<dyn Apps> = Box::new(app::LinuxApps::new(place.environment.clone(), list(&windows)));
-    Desktop::new(screen, input, elements, Box::new(windows), apps, choices)
+    Desktop::new(screen, input, elements, Box::new(windows), apps, services, choices)
 }
 
 /// Switches accessibility on in the session: what `deskhand doctor --fix` does. Applications that run

@@ -1,6 +1,7 @@
 //! The public surface: one file for each noun. This list is the table that everything else reads.
 
 pub mod apps;
+pub mod audio;
 pub mod elements;
 pub mod evidence;
 pub mod find;
@@ -27,6 +28,7 @@ static TABLES: &[&[Row]] = &[
     keyboard::TOOLS,
     windows::TOOLS,
     apps::TOOLS,
+    audio::TOOLS,
     steps::TOOLS,
 ];
 

@@ -7,6 +7,7 @@ mod desk;
 
 mod apps;
 mod arguments;
+mod audio;
 mod elements;
 mod errors;
 mod keyboard;
