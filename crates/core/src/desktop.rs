@@ -8,6 +8,7 @@ use crate::error::{Code, Error, Result};
 use crate::input::{Clicks, Hands, Held, Holds, Input};
 use crate::lane::{ClientId, Lane};
 use crate::screen::Screen;
+use crate::system::{NoSystem, System};
 use crate::window::Windows;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,6 +26,8 @@ pub struct Desktop {
     pub apps: Box<dyn Apps>,
     /// Audio outputs.
     pub audio: Box<dyn Audio>,
+    /// The machine.
+    pub system: Box<dyn System>,
     /// Which provider was chosen for each capability, and why.
     pub choices: Vec<Choice>,
     /// The order in which changes are made.
@@ -39,12 +42,14 @@ pub struct Desktop {
 pub struct Services {
     /// Audio outputs.
     pub audio: Box<dyn Audio>,
+    /// The machine.
+    pub system: Box<dyn System>,
 }
 
 impl Services {
     /// None of it is there.
     pub fn none(missing: &Missing) -> Services {
-        Services { audio: Box::new(NoAudio(missing.clone())) }
+        Services { audio: Box::new(NoAudio(missing.clone())), system: Box::new(NoSystem(missing.clone())) }
     }
 }
 
@@ -94,6 +99,7 @@ impl Desktop {
             windows,
             apps,
             audio: services.audio,
+            system: services.system,
             choices,
             lane: Lane::default(),
             input,

@@ -17,6 +17,7 @@ pub mod lane;
 pub mod near;
 pub mod screen;
 pub mod selector;
+pub mod system;
 pub mod watch;
 pub mod window;
 

@@ -112,6 +112,14 @@ fn probe(desktop: &Arc<Desktop>, capability: &str) -> Result<String> {
                 .collect();
             Ok(format!("{} output(s): {}", outputs.len(), names.join(", ")))
         }
+        "system" => {
+            let (info, power) = (desktop.system.info(&call)?, desktop.system.power(&call)?);
+            let batteries = power.batteries.len();
+            Ok(format!(
+                "{} on {}; {batteries} battery(ies), says {}",
+                info.os, info.architecture, power.source
+            ))
+        }
         other => Err(Error::unsupported(format!("There is no probe for {other}."))),
     }
 }

@@ -107,6 +107,8 @@ pub enum Group {
     Applications,
     /// Audio outputs.
     Audio,
+    /// The machine.
+    System,
     /// Several calls in one.
     Steps,
 }

@@ -177,3 +177,62 @@ fn audio_without_a_display() {
     client.confirmed("set_volume", json!({ "volume": 21 }));
     assert!(pactl(&desktop, &["get-sink-volume", "one"]).contains(" 21% "));
 }
+
+/// The machine is told as other programs tell it, and its battery as UPower does.
+#[test]
+fn the_machine_and_its_battery() {
+    if !have(&["Xvfb", "dbus-daemon", "gdbus"]) {
+        return;
+    }
+    let desktop = PrivateDesktop::start(&[]);
+    // The session's bus stands in for the system's: UPower is looked for there.
+    let bus =
+        desktop.environment.iter().find(|(name, _)| name == "DBUS_SESSION_BUS_ADDRESS").unwrap().1.clone();
+    let mut client = Client::on(|program| {
+        let mut command = desktop.command(program);
+        command.env("DBUS_SYSTEM_BUS_ADDRESS", &bus);
+        command
+    });
+    let info = client.call("get_system_info", json!({}));
+    let release = std::fs::read_to_string("/etc/os-release").unwrap();
+    assert!(release.contains(info["os"].as_str().unwrap()), "{info}");
+    assert_eq!(info["session_type"], "x11");
+    assert_eq!(info["private_desktop"], true);
+    assert!(0 < info["memory_bytes"].as_u64().unwrap() && info["processor"].is_string(), "{info}");
+
+    let has_battery =
+        std::fs::read_dir("/sys/class/power_supply").is_ok_and(|mut folder| folder.next().is_some());
+    let power = client.call("get_battery_status", json!({}));
+    assert_eq!(power["source"], "sysfs");
+    if !has_battery {
+        assert_eq!(power["present"], false, "{power}");
+        assert!(power["reason"].as_str().unwrap().contains("no battery"), "{power}");
+    }
+    let mut mock = desktop.command("/usr/bin/python3");
+    mock.args(["-m", "dbusmock", "--system", "--template", "upower"]).env("DBUS_SYSTEM_BUS_ADDRESS", &bus);
+    let mock = Process::start(mock);
+    wait("the mock", || (client.call("get_battery_status", json!({}))["source"] == "upower").then_some(()));
+    assert_eq!(client.call("get_battery_status", json!({}))["present"], false);
+    let mut add = desktop.command("gdbus");
+    add.args([
+        "call",
+        "--session",
+        "--dest",
+        "org.freedesktop.UPower",
+        "--object-path",
+        "/org/freedesktop/UPower",
+    ]);
+    add.args(["--method", "org.freedesktop.DBus.Mock.AddChargingBattery", "bat", "Mock", "64", "1800"]);
+    output_of(add);
+    let power = client.call("get_battery_status", json!({}));
+    assert_eq!((&power["percentage"], &power["state"]), (&json!(64.0), &json!("charging")), "{power}");
+    assert_eq!((&power["charging"], &power["time_to_full_s"]), (&json!(true), &json!(1800)), "{power}");
+
+    mock.signal(Signal::STOP);
+    let hung = client.refused("timeout", "get_battery_status", json!({ "timeout_ms": 300 }));
+    assert!(hung["message"].as_str().unwrap().contains("UPower"), "{hung}");
+    mock.signal(Signal::CONT);
+    assert_eq!(client.call("get_battery_status", json!({}))["source"], "upower");
+    drop(mock);
+    wait("sysfs", || (client.call("get_battery_status", json!({}))["source"] == "sysfs").then_some(()));
+}

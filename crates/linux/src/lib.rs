@@ -4,6 +4,7 @@ pub mod app;
 pub mod atspi;
 pub mod audio;
 pub mod session;
+pub mod system;
 pub mod x11;
 
 use deskhand_core::app::{Apps, NoApps};
@@ -28,6 +29,10 @@ pub struct Place {
     pub buses: session::Buses,
     /// The audio server of the session.
     pub audio: audio::Server,
+    /// The bus of the machine's services, which no session's lock concerns.
+    pub machine_bus: Option<String>,
+    /// What is known of the session without asking.
+    pub facts: system::SessionFacts,
     /// Variables that applications are started with, besides those of this process.
     pub environment: Vec<(String, String)>,
 }
@@ -40,16 +45,31 @@ impl Place {
     pub fn from_environment() -> Place {
         let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         let mut buses = session::Buses::from_environment();
-        if variable(PRIVATE_MARK).is_some() {
+        let machine_bus = buses.system.clone();
+        let private = variable(PRIVATE_MARK).is_some();
+        if private {
             // The lock of the person's session does not concern a desktop of Deskhand's own.
             buses.system = None;
         }
+        let (display, wayland) = (variable("DISPLAY"), variable("WAYLAND_DISPLAY"));
+        let inferred = match (&wayland, &display) {
+            (Some(_), _) => Some("wayland".to_owned()),
+            (None, Some(_)) => Some("x11".to_owned()),
+            (None, None) => None,
+        };
+        let facts = system::SessionFacts {
+            kind: variable("XDG_SESSION_TYPE").or(inferred),
+            desktop: variable("XDG_CURRENT_DESKTOP"),
+            private,
+        };
         Place {
-            display: variable("DISPLAY"),
-            wayland: variable("WAYLAND_DISPLAY"),
+            display,
+            wayland,
             missing: None,
             buses,
             audio: audio::Server::from_environment(),
+            machine_bus,
+            facts,
             environment: Vec::new(),
         }
     }
@@ -63,7 +83,15 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
         choices.push(Choice { capability, provider, reason: reason.to_owned() });
     };
     choose("audio", Ok("pulse"), "the native protocol of PulseAudio, which PipeWire speaks too");
-    let services = Services { audio: Box::new(audio::PulseAudio::new(place.audio.clone())) };
+    choose("system", Ok("linux"), "/proc and /sys, and UPower where it runs");
+    let services = Services {
+        audio: Box::new(audio::PulseAudio::new(place.audio.clone())),
+        system: Box::new(system::Machine {
+            root: "/".into(),
+            bus: place.machine_bus.clone(),
+            session: place.facts.clone(),
+        }),
+    };
     let Some(display) = &place.display else {
         let missing = place.missing.clone().unwrap_or_else(|| no_display(place));
         for capability in ["input", "screen", "elements", "windows", "applications"] {

@@ -6,6 +6,7 @@ use crate::element::{Element, ElementId, Role, State, States};
 use crate::geometry::{Display, Point, Rect, desktop_bounds, display_of};
 use crate::input::{Button, Held};
 use crate::key::{Key, NamedKey};
+use crate::system::Power;
 use crate::watch::{Change, Kind};
 use crate::window::{Window, WindowId, WindowState};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -48,6 +49,7 @@ pub struct World {
     pub(super) serial: u64,
     pub(super) damage: VecDeque<(u64, Rect)>,
     pub(super) outputs: Vec<AudioOutput>,
+    pub(super) power: Power,
     pub(super) temper: Temper,
     pending: Vec<Pending>,
     pressed: Option<Pressed>,
@@ -209,6 +211,7 @@ impl World {
             serial: 1,
             damage: VecDeque::new(),
             outputs: super::audio::outputs(),
+            power: super::system::power(),
             temper: Temper { launch_delay: Duration::from_millis(20), ..Temper::default() },
             pending: Vec::new(),
             pressed: None,
@@ -249,6 +252,11 @@ impl World {
     /// The audio server takes orders and does nothing.
     pub fn ignore_audio(&mut self, ignored: bool) {
         self.temper.ignores_audio = ignored;
+    }
+
+    /// What power there is.
+    pub fn set_power(&mut self, power: Power) {
+        self.power = power;
     }
 
     /// The outputs that there are.

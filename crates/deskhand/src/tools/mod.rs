@@ -11,6 +11,7 @@ pub mod pointer;
 pub mod screen;
 pub mod scroll;
 pub mod steps;
+pub mod system;
 pub mod target;
 pub mod wait;
 pub mod windows;
@@ -29,6 +30,7 @@ static TABLES: &[&[Row]] = &[
     windows::TOOLS,
     apps::TOOLS,
     audio::TOOLS,
+    system::TOOLS,
     steps::TOOLS,
 ];
 

@@ -4,6 +4,7 @@
 use deskhand_core::app::{Apps, Installed, Launch, Launched, Running};
 use deskhand_core::desktop::Services;
 use deskhand_core::element::NoElements;
+use deskhand_core::geometry::Orientation;
 use deskhand_core::input::{Button, Input, InputState, Press};
 use deskhand_core::key::Key;
 use deskhand_core::screen::{Bitmap, PointerImage, Screen, Source};
@@ -57,6 +58,7 @@ impl Screen for StandIn {
             scale: 1.0,
             refresh_hz: None,
             primary: true,
+            orientation: Orientation::Landscape,
         }])
     }
     fn capture(&self, _: &Call, _: Source) -> Result<Arc<Bitmap>> {

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Every capability of a desktop.
-const EVERYTHING: &[&str] = &["screen", "input", "elements", "windows", "apps", "audio"];
+const EVERYTHING: &[&str] = &["screen", "input", "elements", "windows", "apps", "audio", "system"];
 const SAVE: &str = "save-button";
 const TITLE: &str = "text_field[name=\"Title\"]";
 
@@ -57,6 +57,7 @@ fn ordinary(desk: &Desk, tool: &str) -> Value {
             desk.data("open_application", json!({ "application": "Calculator" }));
             json!({ "application": "Calculator" })
         }
+        "get_system_info" | "get_battery_status" => json!({}),
         "get_volume" | "get_mute_status" | "list_audio_outputs" => json!({}),
         "set_volume" => json!({ "volume": 40 }),
         "set_mute" => json!({ "muted": true }),
@@ -116,6 +117,7 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
                     Group::Windows => "windows",
                     Group::Applications => "apps",
                     Group::Audio => "audio",
+                    Group::System => "system",
                     Group::Steps => "windows",
                 },
             };

@@ -19,6 +19,7 @@ mod random;
 mod screen;
 mod snapshots;
 mod steps;
+mod system;
 mod truth;
 mod wait;
 mod windows;
