@@ -491,7 +491,43 @@ def wmctrl():
     return (time.perf_counter() - began) * 1000
 
 
+def services():
+    deskhand = Deskhand().start()
+    audio(deskhand)
+    deskhand.stop()
+
+
+def audio(deskhand):
+    server = subprocess.Popen(
+        ["pulseaudio", "--daemonize=no", "--exit-idle-time=-1", "-n", "--load=module-native-protocol-unix",
+         "--load=module-null-sink sink_name=bench"], stderr=subprocess.DEVNULL)
+    try:
+        until_runs(["pactl", "get-sink-volume", "bench"])
+        found = turns(max(RUNS, 30), lambda _: None, deskhand=lambda: checked(deskhand.server.call("get_volume")),
+                      pactl=lambda: run(["pactl", "get-sink-volume", "@DEFAULT_SINK@"]))
+        spent = found.pop("deskhand")
+        row("services", "get_volume, PulseAudio", spent, "ms", found.items(), "<= 5", spent <= 5)
+    finally:
+        server.kill()
+        server.wait()
+
+
+def until_runs(command):
+    """Waits until a command succeeds."""
+    end = time.monotonic() + 10
+    while subprocess.run(command, capture_output=True).returncode:
+        if end < time.monotonic():
+            raise Refused(f"{command[0]} does not succeed")
+        time.sleep(0.05)
+
+
+def run(command):
+    began = time.perf_counter()
+    subprocess.run(command, check=True, capture_output=True)
+    return (time.perf_counter() - began) * 1000
+
+
 if __name__ == "__main__":
     section, out = sys.argv[1:3]
-    {"pictures": pictures, "elements": elements, "acting": acting, "starting": starting}[section]()
+    {"pictures": pictures, "elements": elements, "acting": acting, "starting": starting, "services": services}[section]()
     pathlib.Path(out).write_text(json.dumps({"rows": ROWS, "notes": NOTES}), encoding="utf-8")

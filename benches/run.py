@@ -1,6 +1,6 @@
 """Starts a private desktop for each section, gathers the rows and writes them as a table to RESULTS.md.
 
-usage: run.py [SECTION…]   pictures elements acting starting; all by default
+usage: run.py [SECTION…]   pictures elements acting starting services; all by default
 """
 
 import datetime
@@ -22,6 +22,7 @@ ABOUT = {
     "acting": "Clicking",
     "typing": "Typing",
     "starting": "Start, memory, lists",
+    "services": "What a session offers beside its windows",
 }
 
 
@@ -90,7 +91,7 @@ def number(value):
     return f"{value:.0f}" if 100 <= abs(value) else f"{value:.1f}" if 10 <= abs(value) else f"{value:.2f}"
 
 
-SECTIONS = ("pictures", "elements", "acting", "starting")
+SECTIONS = ("pictures", "elements", "acting", "starting", "services")
 
 if __name__ == "__main__":
     unknown = [name for name in sys.argv[1:] if name not in SECTIONS]

@@ -1,12 +1,14 @@
 //! A whole desktop: one provider for each capability, chosen once.
 
 use crate::app::Apps;
+use crate::audio::{Audio, NoAudio};
 use crate::call::Call;
 use crate::element::Elements;
 use crate::error::{Code, Error, Result};
 use crate::input::{Clicks, Hands, Held, Holds, Input};
 use crate::lane::{ClientId, Lane};
 use crate::screen::Screen;
+use crate::system::{NoSystem, System};
 use crate::window::Windows;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,6 +24,10 @@ pub struct Desktop {
     pub windows: Box<dyn Windows>,
     /// Applications.
     pub apps: Box<dyn Apps>,
+    /// Audio outputs.
+    pub audio: Box<dyn Audio>,
+    /// The machine.
+    pub system: Box<dyn System>,
     /// Which provider was chosen for each capability, and why.
     pub choices: Vec<Choice>,
     /// The order in which changes are made.
@@ -30,6 +36,21 @@ pub struct Desktop {
     holds: Holds,
     clicks: Clicks,
     ending_holds: AtomicBool,
+}
+
+/// What a session offers beside its windows. None of it needs a display.
+pub struct Services {
+    /// Audio outputs.
+    pub audio: Box<dyn Audio>,
+    /// The machine.
+    pub system: Box<dyn System>,
+}
+
+impl Services {
+    /// None of it is there.
+    pub fn none(missing: &Missing) -> Services {
+        Services { audio: Box::new(NoAudio(missing.clone())), system: Box::new(NoSystem(missing.clone())) }
+    }
 }
 
 /// Which provider does a capability, or why none does.
@@ -69,6 +90,7 @@ impl Desktop {
         elements: Box<dyn Elements>,
         windows: Box<dyn Windows>,
         apps: Box<dyn Apps>,
+        services: Services,
         choices: Vec<Choice>,
     ) -> Arc<Desktop> {
         Arc::new(Desktop {
@@ -76,6 +98,8 @@ impl Desktop {
             elements,
             windows,
             apps,
+            audio: services.audio,
+            system: services.system,
             choices,
             lane: Lane::default(),
             input,

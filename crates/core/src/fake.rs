@@ -43,12 +43,17 @@
 //! Installed are Editor (one process for all windows: a second start hands over and ends), Calculator (a
 //! process for each), Viewer, and the executables `ghost`, which never shows a window and ends, and `sh`,
 //! an interpreter.
+//!
+//! Sound comes out of `speakers` ("Built-in speakers", the default, at 60 %) and `headset`
+//! ("USB headset", at 100 %, muted). It runs on a battery that is 80 % full.
 
 mod apps;
+mod audio;
 mod elements;
 mod input;
 mod scene;
 mod screen;
+mod system;
 mod windows;
 mod world;
 
@@ -58,13 +63,15 @@ mod tests;
 pub use world::World;
 
 use crate::app::NoApps;
+use crate::audio::NoAudio;
 use crate::call::Call;
-use crate::desktop::{Choice, Desktop, Missing};
+use crate::desktop::{Choice, Desktop, Missing, Services};
 use crate::element::{ElementId, NoElements};
 use crate::error::{Code, Error, Result};
 use crate::geometry::Display;
 use crate::input::{Held, NoInput};
 use crate::screen::NoScreen;
+use crate::system::NoSystem;
 use crate::window::{NoWindows, Window, WindowId};
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -111,7 +118,7 @@ impl Fake {
         self
     }
 
-    /// Without a capability: `screen`, `input`, `elements`, `windows` or `apps`.
+    /// Without a capability: `screen`, `input`, `elements`, `windows`, `apps`, `audio` or `system`.
     pub fn without(mut self, capability: &'static str) -> Fake {
         self.missing.push(capability);
         self
@@ -141,11 +148,12 @@ impl Fake {
                 remedy: "Build it with one.".to_owned(),
             })
         };
-        let choices = ["screen", "input", "elements", "windows", "apps"].map(|capability| Choice {
-            capability,
-            provider: missing(capability).map_or(Ok("fake"), Err),
-            reason: "It is a fake desktop.".to_owned(),
-        });
+        let choices =
+            ["screen", "input", "elements", "windows", "apps", "audio", "system"].map(|capability| Choice {
+                capability,
+                provider: missing(capability).map_or(Ok("fake"), Err),
+                reason: "It is a fake desktop.".to_owned(),
+            });
         // The provider, or the stand-in where the capability is missing.
         macro_rules! part {
             ($capability:literal, $stand_in:expr) => {
@@ -161,6 +169,7 @@ impl Fake {
             part!("elements", NoElements),
             part!("windows", NoWindows),
             part!("apps", NoApps),
+            Services { audio: part!("audio", NoAudio), system: part!("system", NoSystem) },
             choices.to_vec(),
         );
         (desktop, Arc::new(Control(provider)))

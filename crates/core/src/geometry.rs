@@ -191,6 +191,34 @@ pub struct Display {
     pub refresh_hz: Option<f64>,
     /// Whether it is the primary display.
     pub primary: bool,
+    /// Which way it is turned.
+    pub orientation: Orientation,
+}
+
+/// Which way a display is turned: whether it is wider than high, and whether its picture stands on its head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Orientation {
+    /// At least as wide as high.
+    Landscape,
+    /// Higher than wide.
+    Portrait,
+    /// Landscape, turned by half a turn.
+    LandscapeFlipped,
+    /// Portrait, turned to the right instead of to the left.
+    PortraitFlipped,
+}
+
+impl Orientation {
+    /// Of a display that shows so much.
+    pub const fn of(bounds: Rect, flipped: bool) -> Orientation {
+        match (bounds.height <= bounds.width, flipped) {
+            (true, false) => Orientation::Landscape,
+            (false, false) => Orientation::Portrait,
+            (true, true) => Orientation::LandscapeFlipped,
+            (false, true) => Orientation::PortraitFlipped,
+        }
+    }
 }
 
 /// Puts displays into the order in which they are counted: the primary one, then by left edge, then top.
@@ -309,7 +337,18 @@ mod tests {
             scale: 1.0,
             refresh_hz: None,
             primary,
+            orientation: Orientation::of(bounds, false),
         }
+    }
+
+    #[test]
+    fn a_display_is_turned_as_it_shows() {
+        let (wide, high, square) = (Rect::new(0, 0, 4, 3), Rect::new(0, 0, 3, 4), Rect::new(0, 0, 3, 3));
+        assert_eq!(Orientation::of(wide, false), Orientation::Landscape);
+        assert_eq!(Orientation::of(square, false), Orientation::Landscape);
+        assert_eq!(Orientation::of(high, false), Orientation::Portrait);
+        assert_eq!(Orientation::of(wide, true), Orientation::LandscapeFlipped);
+        assert_eq!(Orientation::of(high, true), Orientation::PortraitFlipped);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! implements the traits for one system; the program builds tools from them.
 
 pub mod app;
+pub mod audio;
 pub mod call;
 pub mod desktop;
 pub mod element;
@@ -16,6 +17,7 @@ pub mod lane;
 pub mod near;
 pub mod screen;
 pub mod selector;
+pub mod system;
 pub mod watch;
 pub mod window;
 

@@ -2,6 +2,7 @@
 //! session of the same user, if there is just one.
 
 use deskhand_core::app::NoApps;
+use deskhand_core::desktop::Services;
 use deskhand_core::element::NoElements;
 use deskhand_core::input::NoInput;
 use deskhand_core::screen::NoScreen;
@@ -44,11 +45,15 @@ pub struct Session {
 
 /// Connects to the desktop of a session, whose environment this process has adopted.
 pub fn connect(session: &Session) -> Arc<Desktop> {
+    #[cfg(target_os = "linux")]
+    return deskhand_linux::connect(&deskhand_linux::Place {
+        missing: session.missing.clone(),
+        ..deskhand_linux::Place::from_environment()
+    });
+    #[cfg(not(target_os = "linux"))]
     if let Some(missing) = &session.missing {
         return without(missing);
     }
-    #[cfg(target_os = "linux")]
-    return deskhand_linux::connect(&deskhand_linux::Place::from_environment());
     #[cfg(not(target_os = "linux"))]
     without(&Missing {
         code: Code::Unsupported,
@@ -78,7 +83,8 @@ pub fn without(missing: &Missing) -> Arc<Desktop> {
         Box::new(NoElements(missing.clone())),
         Box::new(NoWindows(missing.clone())),
         Box::new(NoApps(missing.clone())),
-        ["input", "screen", "elements", "windows", "applications"].map(choice).into(),
+        Services::none(missing),
+        ["input", "screen", "elements", "windows", "applications", "audio", "system"].map(choice).into(),
     )
 }
 

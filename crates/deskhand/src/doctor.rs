@@ -103,6 +103,23 @@ fn probe(desktop: &Arc<Desktop>, capability: &str) -> Result<String> {
             desktop.apps.installed(&call)?.len(),
             desktop.apps.running(&call)?.len()
         )),
+        "audio" => {
+            let outputs = desktop.audio.outputs(&call)?;
+            let names: Vec<String> = outputs
+                .iter()
+                .map(|output| format!("{}{}", output.name, if output.default { " (default)" } else { "" }))
+                .take(8)
+                .collect();
+            Ok(format!("{} output(s): {}", outputs.len(), names.join(", ")))
+        }
+        "system" => {
+            let (info, power) = (desktop.system.info(&call)?, desktop.system.power(&call)?);
+            let batteries = power.batteries.len();
+            Ok(format!(
+                "{} on {}; {batteries} battery(ies), says {}",
+                info.os, info.architecture, power.source
+            ))
+        }
         other => Err(Error::unsupported(format!("There is no probe for {other}."))),
     }
 }

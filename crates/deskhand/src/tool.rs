@@ -105,6 +105,10 @@ pub enum Group {
     Windows,
     /// Applications.
     Applications,
+    /// Audio outputs.
+    Audio,
+    /// The machine.
+    System,
     /// Several calls in one.
     Steps,
 }

@@ -2,11 +2,13 @@
 
 pub mod app;
 pub mod atspi;
+pub mod audio;
 pub mod session;
+pub mod system;
 pub mod x11;
 
 use deskhand_core::app::{Apps, NoApps};
-use deskhand_core::desktop::{Choice, Desktop, Missing};
+use deskhand_core::desktop::{Choice, Desktop, Missing, Services};
 use deskhand_core::element::{Elements, NoElements};
 use deskhand_core::input::{Input, NoInput};
 use deskhand_core::screen::{NoScreen, Screen};
@@ -21,8 +23,16 @@ pub struct Place {
     pub display: Option<String>,
     /// The Wayland display, as WAYLAND_DISPLAY names it.
     pub wayland: Option<String>,
+    /// Why there is no X display, where more is known than that there is none.
+    pub missing: Option<Missing>,
     /// The buses of the session.
     pub buses: session::Buses,
+    /// The audio server of the session.
+    pub audio: audio::Server,
+    /// The bus of the machine's services, which no session's lock concerns.
+    pub machine_bus: Option<String>,
+    /// What is known of the session without asking.
+    pub facts: system::SessionFacts,
     /// Variables that applications are started with, besides those of this process.
     pub environment: Vec<(String, String)>,
 }
@@ -35,14 +45,31 @@ impl Place {
     pub fn from_environment() -> Place {
         let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         let mut buses = session::Buses::from_environment();
-        if variable(PRIVATE_MARK).is_some() {
+        let machine_bus = buses.system.clone();
+        let private = variable(PRIVATE_MARK).is_some();
+        if private {
             // The lock of the person's session does not concern a desktop of Deskhand's own.
             buses.system = None;
         }
+        let (display, wayland) = (variable("DISPLAY"), variable("WAYLAND_DISPLAY"));
+        let inferred = match (&wayland, &display) {
+            (Some(_), _) => Some("wayland".to_owned()),
+            (None, Some(_)) => Some("x11".to_owned()),
+            (None, None) => None,
+        };
+        let facts = system::SessionFacts {
+            kind: variable("XDG_SESSION_TYPE").or(inferred),
+            desktop: variable("XDG_CURRENT_DESKTOP"),
+            private,
+        };
         Place {
-            display: variable("DISPLAY"),
-            wayland: variable("WAYLAND_DISPLAY"),
+            display,
+            wayland,
+            missing: None,
             buses,
+            audio: audio::Server::from_environment(),
+            machine_bus,
+            facts,
             environment: Vec::new(),
         }
     }
@@ -55,8 +82,18 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
     let mut choose = |capability: &'static str, provider: Result<&'static str, Missing>, reason: &str| {
         choices.push(Choice { capability, provider, reason: reason.to_owned() });
     };
+    choose("audio", Ok("pulse"), "the native protocol of PulseAudio, which PipeWire speaks too");
+    choose("system", Ok("linux"), "/proc and /sys, and UPower where it runs");
+    let services = Services {
+        audio: Box::new(audio::PulseAudio::new(place.audio.clone())),
+        system: Box::new(system::Machine {
+            root: "/".into(),
+            bus: place.machine_bus.clone(),
+            session: place.facts.clone(),
+        }),
+    };
     let Some(display) = &place.display else {
-        let missing = no_display(place);
+        let missing = place.missing.clone().unwrap_or_else(|| no_display(place));
         for capability in ["input", "screen", "elements", "windows", "applications"] {
             choose(capability, Err(missing.clone()), "there is no X display");
         }
@@ -66,6 +103,7 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
             Box::new(NoElements(missing.clone())),
             Box::new(NoWindows(missing.clone())),
             Box::new(NoApps(missing)),
+            services,
             choices,
         );
     };
@@ -92,7 +130,7 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
         list(&windows),
     ));
     let apps: Box<dyn Apps> = Box::new(app::LinuxApps::new(place.environment.clone(), list(&windows)));
-    Desktop::new(screen, input, elements, Box::new(windows), apps, choices)
+    Desktop::new(screen, input, elements, Box::new(windows), apps, services, choices)
 }
 
 /// Switches accessibility on in the session: what `deskhand doctor --fix` does. Applications that run

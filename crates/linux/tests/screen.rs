@@ -1,5 +1,6 @@
 //! The screen provider on a real X server with real windows.
 
+use deskhand_core::geometry::Orientation::{Landscape, Portrait};
 use deskhand_core::screen::{Bitmap, Screen, Source};
 use deskhand_core::window::WindowId;
 use deskhand_core::{Call, Code, Point, Rect};
@@ -263,6 +264,11 @@ fn displays_are_monitors_in_order_and_follow_changes() {
             ("L", Rect::new(0, 0, 1280, 800), Rect::new(0, 0, 1280, 800)),
         ]
     );
+
+    stage.run("xrandr", &["--setmonitor", "P", "500/100x800/190+700+0", "none"]);
+    let turned = stage.screen.displays(&call()).unwrap();
+    let turned: Vec<_> = turned.iter().map(|display| (display.id.as_str(), display.orientation)).collect();
+    assert_eq!(turned, [("R", Landscape), ("L", Landscape), ("P", Portrait)]);
 }
 
 #[test]

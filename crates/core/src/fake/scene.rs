@@ -2,7 +2,7 @@
 
 use super::world::{Act, App, Item, MenuAct, World};
 use crate::element::{ElementId, Role, State, States};
-use crate::geometry::{Display, Point, Rect};
+use crate::geometry::{Display, Orientation, Point, Rect};
 use crate::window::WindowId;
 
 /// The displays of the usual desktop.
@@ -16,6 +16,7 @@ pub(super) fn displays() -> Vec<Display> {
         scale: 1.0,
         refresh_hz: Some(60.0),
         primary,
+        orientation: Orientation::of(bounds, false),
     };
     vec![
         display("FAKE-1", "Built-in display", Rect::new(0, 0, 1280, 800), 32, true),

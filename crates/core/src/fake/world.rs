@@ -1,10 +1,12 @@
 //! What is there and what happens to it, whoever does it.
 
 use super::scene;
+use crate::audio::AudioOutput;
 use crate::element::{Element, ElementId, Role, State, States};
 use crate::geometry::{Display, Point, Rect, desktop_bounds, display_of};
 use crate::input::{Button, Held};
 use crate::key::{Key, NamedKey};
+use crate::system::Power;
 use crate::watch::{Change, Kind};
 use crate::window::{Window, WindowId, WindowState};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -46,6 +48,8 @@ pub struct World {
     /// Counts every damage.
     pub(super) serial: u64,
     pub(super) damage: VecDeque<(u64, Rect)>,
+    pub(super) outputs: Vec<AudioOutput>,
+    pub(super) power: Power,
     pub(super) temper: Temper,
     pending: Vec<Pending>,
     pressed: Option<Pressed>,
@@ -63,6 +67,7 @@ pub(super) struct Temper {
     pub confined: Option<Rect>,
     pub ignores_keys: bool,
     pub ignores_clicks: bool,
+    pub ignores_audio: bool,
     pub refuses_windows: bool,
     pub asks_before_closing: bool,
     pub silent: BTreeSet<u32>,
@@ -205,6 +210,8 @@ impl World {
             number: WORLDS.fetch_add(1, Ordering::Relaxed),
             serial: 1,
             damage: VecDeque::new(),
+            outputs: super::audio::outputs(),
+            power: super::system::power(),
             temper: Temper { launch_delay: Duration::from_millis(20), ..Temper::default() },
             pending: Vec::new(),
             pressed: None,
@@ -240,6 +247,21 @@ impl World {
     /// Clicks and the wheel are made but reach nobody.
     pub fn ignore_clicks(&mut self, ignored: bool) {
         self.temper.ignores_clicks = ignored;
+    }
+
+    /// The audio server takes orders and does nothing.
+    pub fn ignore_audio(&mut self, ignored: bool) {
+        self.temper.ignores_audio = ignored;
+    }
+
+    /// What power there is.
+    pub fn set_power(&mut self, power: Power) {
+        self.power = power;
+    }
+
+    /// The outputs that there are.
+    pub fn set_audio_outputs(&mut self, outputs: Vec<AudioOutput>) {
+        self.outputs = outputs;
     }
 
     /// The window manager does nothing that it is asked, as a tiling one does with places and states.

@@ -1,6 +1,7 @@
 //! The public surface: one file for each noun. This list is the table that everything else reads.
 
 pub mod apps;
+pub mod audio;
 pub mod elements;
 pub mod evidence;
 pub mod find;
@@ -10,6 +11,7 @@ pub mod pointer;
 pub mod screen;
 pub mod scroll;
 pub mod steps;
+pub mod system;
 pub mod target;
 pub mod wait;
 pub mod windows;
@@ -27,6 +29,8 @@ static TABLES: &[&[Row]] = &[
     keyboard::TOOLS,
     windows::TOOLS,
     apps::TOOLS,
+    audio::TOOLS,
+    system::TOOLS,
     steps::TOOLS,
 ];
 

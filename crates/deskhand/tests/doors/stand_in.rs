@@ -2,7 +2,9 @@
 //! everything that is pressed is counted.
 
 use deskhand_core::app::{Apps, Installed, Launch, Launched, Running};
+use deskhand_core::desktop::Services;
 use deskhand_core::element::NoElements;
+use deskhand_core::geometry::Orientation;
 use deskhand_core::input::{Button, Input, InputState, Press};
 use deskhand_core::key::Key;
 use deskhand_core::screen::{Bitmap, PointerImage, Screen, Source};
@@ -31,8 +33,9 @@ pub fn desktop() -> (Arc<Desktop>, Arc<Reached>) {
     let missing =
         Missing { code: Code::Unsupported, reason: "No elements here.".into(), remedy: "None.".into() };
     let stand_in = || Box::new(StandIn(reached.clone()));
-    let desktop =
-        Desktop::new(stand_in(), stand_in(), Box::new(NoElements(missing)), stand_in(), stand_in(), vec![]);
+    let services = Services::none(&missing);
+    let elements = Box::new(NoElements(missing));
+    let desktop = Desktop::new(stand_in(), stand_in(), elements, stand_in(), stand_in(), services, vec![]);
     (desktop, reached)
 }
 
@@ -55,6 +58,7 @@ impl Screen for StandIn {
             scale: 1.0,
             refresh_hz: None,
             primary: true,
+            orientation: Orientation::Landscape,
         }])
     }
     fn capture(&self, _: &Call, _: Source) -> Result<Arc<Bitmap>> {

@@ -2,7 +2,7 @@
 //! happens. A row without a case fails here.
 
 use crate::desk::{DEFECT, Desk, print, quiet_defects};
-use deskhand::tool::{COMMON_ERRORS, Reply, Row};
+use deskhand::tool::{COMMON_ERRORS, Group, Reply, Row};
 use deskhand::tools;
 use deskhand_core::fake::Fake;
 use deskhand_core::{Code, Error, Rect, Result};
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Every capability of a desktop.
-const EVERYTHING: &[&str] = &["screen", "input", "elements", "windows", "apps"];
+const EVERYTHING: &[&str] = &["screen", "input", "elements", "windows", "apps", "audio", "system"];
 const SAVE: &str = "save-button";
 const TITLE: &str = "text_field[name=\"Title\"]";
 
@@ -57,6 +57,11 @@ fn ordinary(desk: &Desk, tool: &str) -> Value {
             desk.data("open_application", json!({ "application": "Calculator" }));
             json!({ "application": "Calculator" })
         }
+        "get_system_info" | "get_battery_status" => json!({}),
+        "get_volume" | "get_mute_status" | "list_audio_outputs" => json!({}),
+        "set_volume" => json!({ "volume": 40 }),
+        "set_mute" => json!({ "muted": true }),
+        "set_audio_output" => json!({ "output": "headset" }),
         "run_steps" => json!({ "steps": [{ "tool": "move_mouse", "arguments": { "x": 5, "y": 5 } }] }),
         _ => panic!("{tool} has no ordinary case: add one here, and one that is compared beside it"),
     }
@@ -103,19 +108,21 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
             // Each tool needs at least one of these.
             let needs = match name {
                 "activate_app" => "windows",
-                "delete_application" => "input",
                 "left_mouse_up" | "drag" | "move_mouse" | "click" | "double_click" => "input",
                 "left_mouse_down" | "scroll" | "cursor_position" => "input",
                 _ => match row.group {
-                    deskhand::tool::Group::Pointer | deskhand::tool::Group::Keyboard => "input",
-                    deskhand::tool::Group::Screen => "screen",
-                    deskhand::tool::Group::Elements => "elements",
-                    deskhand::tool::Group::Windows => "windows",
-                    deskhand::tool::Group::Applications => "apps",
-                    deskhand::tool::Group::Steps => "windows",
+                    Group::Pointer | Group::Keyboard => "input",
+                    Group::Screen => "screen",
+                    Group::Elements => "elements",
+                    Group::Windows => "windows",
+                    Group::Applications => "apps",
+                    Group::Audio => "audio",
+                    Group::System => "system",
+                    Group::Steps => "windows",
                 },
             };
-            if name == "run_steps" {
+            // The one says it of its steps, the other needs nothing.
+            if matches!(name, "run_steps" | "delete_application") {
                 return None;
             }
             desk = Desk::with(Fake::new().without(needs), |_| {});
@@ -161,6 +168,9 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
         (Code::PermissionDenied, "quit_app") => {
             without(&[], json!({ "force": true }));
             fail_everything_of(&desk, "apps.terminate", Code::PermissionDenied, "It may not be ended.");
+        }
+        (Code::PermissionDenied, _) if row.group == Group::Audio => {
+            fail_everything_of(&desk, "audio", Code::PermissionDenied, "It does not let this user in.");
         }
         (Code::PermissionDenied, _) => {
             if takes(element) {
@@ -215,6 +225,7 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
             desk.control.change(|world| world.set_name("editor/save", "Delete"));
             without(point, json!({ element: name }));
         }
+        (Code::AmbiguousTarget, _) if row.group == Group::Audio => without(&[], json!({ "output": "s" })),
         (Code::AmbiguousTarget, _) if takes("element") || takes("from_element") => {
             if row.name == "take_screenshot" || !takes("window") {
                 without(point, json!({ element: "button" }));

@@ -7,6 +7,7 @@ mod desk;
 
 mod apps;
 mod arguments;
+mod audio;
 mod elements;
 mod errors;
 mod keyboard;
@@ -18,6 +19,7 @@ mod random;
 mod screen;
 mod snapshots;
 mod steps;
+mod system;
 mod truth;
 mod wait;
 mod windows;

@@ -11,52 +11,54 @@ fn displays() {
         "list_displays",
         json!({}),
         expect![[r#"
-        displays:
-          - index 0  id FAKE-1  name "Built-in display"  bounds {x 0  y 0  width 1280  height 800}  work_area {x 0  y 32  width 1280  height 768}  scale 1.0  refresh_hz 60.0  primary true  resource displays/0
-          - index 1  id FAKE-2  name "Second display"  bounds {x -1024  y 0  width 1024  height 768}  work_area {x -1024  y 0  width 1024  height 768}  scale 1.0  refresh_hz 60.0  primary false  resource displays/1
-    "#]],
+            displays:
+              - index 0  id FAKE-1  name "Built-in display"  bounds {x 0  y 0  width 1280  height 800}  work_area {x 0  y 32  width 1280  height 768}  scale 1.0  refresh_hz 60.0  primary true  orientation landscape  resource displays/0
+              - index 1  id FAKE-2  name "Second display"  bounds {x -1024  y 0  width 1024  height 768}  work_area {x -1024  y 0  width 1024  height 768}  scale 1.0  refresh_hz 60.0  primary false  orientation landscape  resource displays/1
+        "#]],
     );
     check(
         plain,
         "get_display_info",
         json!({ "page_size": 1 }),
         expect![[r#"
-        displays:
-          - index 0  id FAKE-1  name "Built-in display"  bounds {x 0  y 0  width 1280  height 800}  work_area {x 0  y 32  width 1280  height 768}  scale 1.0  refresh_hz 60.0  primary true  resource displays/0
-        next_page_token: p5a5b
-    "#]],
+            displays:
+              - index 0  id FAKE-1  name "Built-in display"  bounds {x 0  y 0  width 1280  height 800}  work_area {x 0  y 32  width 1280  height 768}  scale 1.0  refresh_hz 60.0  primary true  orientation landscape  resource displays/0
+            next_page_token: p5a5b
+        "#]],
     );
     check(
         plain,
         "get_display",
         json!({ "display": "displays/1" }),
         expect![[r#"
-        index: 1
-        id: FAKE-2
-        name: "Second display"
-        bounds: x -1024  y 0  width 1024  height 768
-        work_area: x -1024  y 0  width 1024  height 768
-        scale: 1.0
-        refresh_hz: 60.0
-        primary: false
-        resource: displays/1
-    "#]],
+            index: 1
+            id: FAKE-2
+            name: "Second display"
+            bounds: x -1024  y 0  width 1024  height 768
+            work_area: x -1024  y 0  width 1024  height 768
+            scale: 1.0
+            refresh_hz: 60.0
+            primary: false
+            orientation: landscape
+            resource: displays/1
+        "#]],
     );
     check(
         plain,
         "get_display",
         json!({ "name": "second display" }),
         expect![[r#"
-        index: 1
-        id: FAKE-2
-        name: "Second display"
-        bounds: x -1024  y 0  width 1024  height 768
-        work_area: x -1024  y 0  width 1024  height 768
-        scale: 1.0
-        refresh_hz: 60.0
-        primary: false
-        resource: displays/1
-    "#]],
+            index: 1
+            id: FAKE-2
+            name: "Second display"
+            bounds: x -1024  y 0  width 1024  height 768
+            work_area: x -1024  y 0  width 1024  height 768
+            scale: 1.0
+            refresh_hz: 60.0
+            primary: false
+            orientation: landscape
+            resource: displays/1
+        "#]],
     );
 }
 

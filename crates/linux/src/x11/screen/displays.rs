@@ -6,7 +6,7 @@
 
 use super::Eyes;
 use crate::x11::link::{X, failed};
-use deskhand_core::geometry::number_displays;
+use deskhand_core::geometry::{Orientation, number_displays};
 use deskhand_core::{Display, Rect, Result};
 use std::collections::HashMap;
 use x11rb::protocol::Event;
@@ -192,6 +192,7 @@ fn whole_screen(bounds: Rect, screen: usize) -> Display {
         scale: 1.0,
         refresh_hz: None,
         primary: true,
+        orientation: Orientation::of(bounds, false),
     }
 }
 
@@ -242,7 +243,8 @@ fn monitors(x: &X, root: xproto::Window) -> Result<Vec<Display>> {
     for (monitor, (id, model, crtc)) in monitors.iter().zip(outputs) {
         let bounds =
             Rect::new(monitor.x.into(), monitor.y.into(), monitor.width.into(), monitor.height.into());
-        let mode = crtc.and_then(|crtc| crtc.reply().ok()).map(|crtc| crtc.mode);
+        let crtc = crtc.and_then(|crtc| crtc.reply().ok());
+        let mode = crtc.as_ref().map(|crtc| crtc.mode);
         displays.push(Display {
             index: 0,
             name: model.unwrap_or_else(|| id.clone()),
@@ -252,9 +254,15 @@ fn monitors(x: &X, root: xproto::Window) -> Result<Vec<Display>> {
             scale: 1.0,
             refresh_hz: mode.and_then(|mode| rates.get(&mode).copied().flatten()),
             primary: monitor.primary,
+            orientation: Orientation::of(bounds, crtc.is_some_and(|crtc| stands_on_its_head(crtc.rotation))),
         });
     }
     Ok(displays)
+}
+
+/// Whether an output is turned by half a turn, or to the right: RandR counts to the left.
+fn stands_on_its_head(rotation: randr::Rotation) -> bool {
+    rotation.contains(randr::Rotation::ROTATE180) || rotation.contains(randr::Rotation::ROTATE270)
 }
 
 /// Frames a second. Virtual screens have modes without a clock: nothing is refreshed there.
@@ -430,6 +438,19 @@ mod tests {
         assert_eq!(integer_setting(&bytes, b"Gdk/Missing"), None);
         for end in 0..bytes.len() {
             integer_setting(&bytes[..end], b"Gdk/WindowScalingFactor");
+        }
+    }
+
+    #[test]
+    fn half_a_turn_stands_on_its_head() {
+        use randr::Rotation;
+        for (rotation, flipped) in [
+            (Rotation::ROTATE0, false),
+            (Rotation::ROTATE90, false),
+            (Rotation::ROTATE180, true),
+            (Rotation::ROTATE270 | Rotation::REFLECT_X, true),
+        ] {
+            assert_eq!(stands_on_its_head(rotation), flipped, "{rotation:?}");
         }
     }
 
