@@ -89,9 +89,8 @@ impl Scene {
         since: usize,
         fits: impl Fn(&Value) -> bool,
     ) -> Vec<Value> {
-        let came = self.awaken(|stage| {
-            wanted <= stage.events().into_iter().skip(since).filter(&fits).count()
-        });
+        let came =
+            self.awaken(|stage| wanted <= stage.events().into_iter().skip(since).filter(&fits).count());
         assert!(came, "{wanted} {what} were wanted: {:#?}", &self.stage.events()[since..]);
         self.settle();
         let all = self.stage.events().into_iter().skip(since).filter(fits).collect::<Vec<_>>();
@@ -123,7 +122,7 @@ impl Scene {
                 return true;
             }
             if self.stage.title.contains("qt5") {
-                self.client.call("get_ui_elements", json!({ "window": self.window, "max_elements": 1 }));
+                self.client.call("get_ui_elements", json!({ "window": self.window, "max_depth": 1 }));
             }
         }
         false
