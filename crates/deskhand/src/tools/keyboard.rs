@@ -9,7 +9,7 @@ use crate::tool::{Data, Effect, Group, Ranged, Row, Tool};
 use deskhand_core::element::{Element, ElementId, Role, State, TextContent};
 use deskhand_core::input::Held;
 use deskhand_core::key::{Key, Modifier, NamedKey, parse_combination};
-use deskhand_core::watch::Watch;
+use deskhand_core::watch::{Change, Watch};
 use deskhand_core::window::Window;
 use deskhand_core::{Code, Error, Result};
 use schemars::JsonSchema;
@@ -503,12 +503,16 @@ impl KeyWitness {
             return Ok(Acted::unverified("settle_ms is 0, so nothing was looked for."));
         }
         let pid = self.window.as_ref().and_then(|window| window.pid);
-        let until = Instant::now() + settle;
         if let Some(watch) = &mut self.watch {
-            while let Some(change) = watch.next(&cx.call, until)? {
-                if pid.is_none() || change.pid.is_none() || change.pid == pid {
-                    return Ok(Acted::confirmed(super::evidence::describe(&change)));
-                }
+            if let Some(change) = change_in(cx, watch, pid, settle)? {
+                return Ok(Acted::confirmed(super::evidence::describe(&change)));
+            }
+            // Qt 5 asks the accessibility bus about each key and now and then sleeps over the answer until
+            // something else comes from there: so something is asked, before the key is called in vain.
+            let asked = cx.call.within(WAKING);
+            let _ = cx.desktop.elements.focused(&asked);
+            if let Some(change) = change_in(cx, watch, pid, AWAKE)? {
+                return Ok(Acted::confirmed(super::evidence::describe(&change)));
             }
         } else {
             cx.call.pause(settle, "looking for a consequence")?;
@@ -537,6 +541,27 @@ impl KeyWitness {
             ))
         })
     }
+}
+
+/// How long an application may take to say what has the keyboard, when it is asked only to wake it.
+const WAKING: Duration = Duration::from_millis(300);
+/// How long what it slept over may take then.
+const AWAKE: Duration = Duration::from_millis(30);
+
+/// The next change that the application of this process reports.
+fn change_in(
+    cx: &Context,
+    watch: &mut Box<dyn Watch>,
+    pid: Option<u32>,
+    patience: Duration,
+) -> Result<Option<Change>> {
+    let until = Instant::now() + patience;
+    while let Some(change) = watch.next(&cx.call, until)? {
+        if pid.is_none() || change.pid.is_none() || change.pid == pid {
+            return Ok(Some(change));
+        }
+    }
+    Ok(None)
 }
 
 /// Hold a key down: until the call with release, until duration_ms has passed (at most 60 s), or until
