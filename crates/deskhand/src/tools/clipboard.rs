@@ -231,7 +231,7 @@ fn show_picture(mut held: Held, png: &[u8], cut: bool, asked: bool) -> Reply {
     }
     let (width, height) = size.unwrap_or_default();
     Reply::Picture(Picture {
-        base64: base64_simd::STANDARD.encode_to_string(png).into(),
+        base64: vec![base64_simd::STANDARD.encode_to_string(png).into()],
         mime: "image/png",
         text: format!("{width}x{height}, on the clipboard."),
         data: serde_json::to_value(held).unwrap_or(Value::Null),
@@ -389,7 +389,7 @@ fn decode_picture(text: &str) -> Result<Vec<u8>> {
     let text = text.rsplit_once("base64,").map_or(text, |(_, rest)| rest);
     let plain: String = text.split_whitespace().collect();
     let bytes = base64_simd::STANDARD.decode_to_vec(plain);
-    picture(bytes.map_err(|_| Error::argument("The picture is not base64."))?)
+    picture(bytes.map_err(|_| Error::argument("The picture is not base64.").expected("a PNG in base64"))?)
 }
 
 fn picture(bytes: Vec<u8>) -> Result<Vec<u8>> {
@@ -403,7 +403,9 @@ fn picture(bytes: Vec<u8>) -> Result<Vec<u8>> {
 
 fn absolute(file: &str) -> Result<PathBuf> {
     let missing = |error: std::io::Error| {
-        Error::new(Code::PathNotFound, format!("There is no {file:?} to be copied.")).because(error)
+        Error::new(Code::PathNotFound, format!("There is no {file:?} to be copied."))
+            .because(error)
+            .remedy("Name files and folders that exist.")
     };
     let path = std::path::absolute(Path::new(file)).map_err(missing)?;
     // A link is copied as a link, wherever it leads.

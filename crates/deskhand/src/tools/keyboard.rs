@@ -157,10 +157,10 @@ pub struct TypeText {
     /// Hold these keys meanwhile (each character is pressed as a key then).
     #[serde(default)]
     pub modifiers: Vec<Modifier>,
-    /// keys, or paste: over the clipboard, which holds afterwards what it held before.
+    /// paste goes over the clipboard and restores it.
     #[serde(default)]
     pub method: Method,
-    /// What pastes there; ctrl+v by default, ctrl+shift+v in terminals.
+    /// Instead of ctrl+v.
     #[serde(default)]
     pub paste_keys: Option<String>,
 }

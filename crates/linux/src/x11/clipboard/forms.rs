@@ -95,9 +95,12 @@ fn of_text(text: &str, forms: &mut Vec<Form>) {
     forms.push(Form::new("text/plain", "text/plain", &bytes));
     forms.push(Form::new("TEXT", "UTF8_STRING", &bytes));
     // STRING is Latin 1 by the conventions (ICCCM 2.6.2): what is not is better not offered than spoilt.
-    let latin: Option<Vec<u8>> = text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect();
+    let latin = match text.is_ascii() {
+        true => Some(bytes),
+        false => text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect(),
+    };
     if let Some(latin) = latin {
-        forms.push(Form::new("STRING", "STRING", &latin.into()));
+        forms.push(Form::new("STRING", "STRING", &latin));
     }
 }
 

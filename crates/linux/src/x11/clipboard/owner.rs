@@ -224,6 +224,8 @@ pub struct Owner {
     last_number: u64,
     /// The time that the server told last.
     told: Option<Timestamp>,
+    /// How often somebody has asked.
+    requests: u64,
     /// The clipboard manager's answer: whether it has taken over.
     saved: Option<bool>,
 }
@@ -273,6 +275,7 @@ impl Owner {
             transfers: Vec::new(),
             last_number: 0,
             told: None,
+            requests: 0,
             saved: None,
         })
     }
@@ -457,7 +460,12 @@ impl Owner {
             )
             .map_err(failed(OWNING))?;
         self.x.flush().map_err(failed(OWNING))?;
-        self.serve_until(Instant::now() + Duration::from_secs(1), |owner| owner.saved.is_some())?;
+        // One that takes over asks for everything at once. Some hold the name and never answer (xfce4-clipman).
+        let asked = self.requests;
+        let begun = Instant::now() + Duration::from_millis(250);
+        if self.serve_until(begun, |owner| owner.saved.is_some() || owner.requests != asked)? {
+            self.serve_until(Instant::now() + Duration::from_secs(1), |owner| owner.saved.is_some())?;
+        }
         Ok(self.saved == Some(true))
     }
 
@@ -533,6 +541,7 @@ impl Owner {
     }
 
     fn answer(&mut self, request: &SelectionRequestEvent) -> Result<()> {
+        self.requests += 1;
         // Clients from before 1989 leave the property open.
         let property = if request.property == x11rb::NONE { request.target } else { request.property };
         let done = if request.target == self.atoms.MULTIPLE {
