@@ -31,6 +31,8 @@ const LONG_EDGE: u32 = 1568;
 const WEIGHT: u64 = 525_000;
 /// The largest file that is written or put there.
 const LARGEST: usize = 200 << 20;
+const SECRET: &str = "It is marked as secret, as password managers do: it is not handed out. press_key ctrl+v \
+                      pastes it without reading it.";
 /// How many formats are named.
 const MOST_FORMATS: usize = 40;
 
@@ -138,12 +140,16 @@ impl Tool for GetClipboard {
         };
         let held = Held::of(&offer, self.selection);
         if offer.secret {
-            return Ok(held.noting(
-                "It is marked as secret, as password managers do: it is not handed out. press_key ctrl+v pastes \
-                 it without reading it.",
-            ));
+            return Ok(held.noting(SECRET));
         }
-        let Some(fetched) = self.fetch(cx, &offer, path.is_some())? else {
+        let fetched = match self.fetch(cx, &offer, path.is_some()) {
+            // Copied since we looked.
+            Err(error) if error.code == Code::PermissionDenied => {
+                return Ok(Held { secret: true, formats: Vec::new(), owner: None, ..held }.noting(SECRET));
+            }
+            result => result?,
+        };
+        let Some(fetched) = fetched else {
             return Ok(held.noting(match self.kind {
                 Some(kind) => format!("Nothing of the type {} is offered.", kind.name()),
                 None => "None of the formats is a text, HTML, PNG or files.".to_owned(),

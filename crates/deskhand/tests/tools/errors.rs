@@ -168,7 +168,7 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
             });
         }
         (Code::PermissionDenied, "get_clipboard") => {
-            desk.control.fail_always("clipboard", || {
+            desk.control.fail_always("clipboard.offer", || {
                 Error::new(Code::PermissionDenied, "The clipboard is not to be read.")
             });
         }

@@ -111,16 +111,24 @@ impl Readers {
         self.with(call, selection, |asking| asking.save())
     }
 
+    /// Reads, and reads anew when somebody else has copied something meanwhile: half of the one and half of
+    /// the other is nothing that anybody copied.
     fn with<T>(
         &self,
         call: &Call,
         selection: Selection,
-        body: impl FnOnce(&mut Asking<'_>) -> Result<T>,
+        mut body: impl FnMut(&mut Asking<'_>) -> Result<T>,
     ) -> Result<T> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let link = idle.unwrap_or_else(|| Link::new(&*self.display, Reader::open));
         let result = link.with(call, |x, _, reader| {
             let mut asking = Asking { x, call, owner: 0, selection, reader };
+            for _ in 0..2 {
+                match body(&mut asking) {
+                    Err(error) if error.code == Code::Backend && asking.changed_hands()? => {}
+                    result => return result,
+                }
+            }
             body(&mut asking)
         });
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
@@ -249,6 +257,13 @@ impl Asking<'_> {
         let kinds =
             Kind::ALL.into_iter().filter(|kind| forms::target_of(*kind, &formats).is_some()).collect();
         Ok(Some(Offer { kinds, formats, owner: self.who(), secret }))
+    }
+
+    /// Whether it belongs to somebody else than was asked.
+    fn changed_hands(&self) -> Result<bool> {
+        let selection = self.reader.atoms.selection(self.selection);
+        let owner = self.x.get_selection_owner(selection).map_err(failed(READING))?;
+        Ok(owner.reply().map_err(failed(READING))?.owner != self.owner)
     }
 
     fn fetch(&mut self, formats: &[String], kind: Kind, most: usize) -> Result<Option<Fetched>> {
