@@ -412,7 +412,7 @@ fn open(place: &PlaceArguments) -> Result<Place, Failure> {
         desktop,
         session,
         #[cfg(target_os = "linux")]
-        private: private,
+        private,
     })
 }
 

@@ -154,13 +154,13 @@ pub struct TypeText {
     /// Between keystrokes.
     #[serde(default)]
     pub delay_ms: Option<Ranged<0, 5000>>,
-    /// Hold these keys meanwhile (each character is pressed as a key then).
+    /// Held meanwhile (each character is pressed as a key then).
     #[serde(default)]
     pub modifiers: Vec<Modifier>,
-    /// paste goes over the clipboard and restores it.
+    /// paste borrows the clipboard.
     #[serde(default)]
     pub method: Method,
-    /// Instead of ctrl+v.
+    /// Not ctrl+v.
     #[serde(default)]
     pub paste_keys: Option<String>,
 }

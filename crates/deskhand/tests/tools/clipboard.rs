@@ -312,8 +312,9 @@ fn what_cannot_be_put_there_is_refused_before_anything_changes() {
         "set_clipboard",
         json!({ "image_base64": "!" }),
         expect![[r#"
-        invalid_argument: The picture is not base64.
-    "#]],
+            invalid_argument: The picture is not base64.
+              expected: a PNG in base64
+        "#]],
     );
     desk.check(
         "set_clipboard",
@@ -335,9 +336,10 @@ fn what_cannot_be_put_there_is_refused_before_anything_changes() {
         "set_clipboard",
         json!({ "files": ["/tmp", "/nowhere/x"] }),
         expect![[r#"
-        path_not_found: There is no "/nowhere/x" to be copied.
-          system: No such file or directory (os error 2)
-    "#]],
+            path_not_found: There is no "/nowhere/x" to be copied.
+              system: No such file or directory (os error 2)
+              remedy: Name files and folders that exist.
+        "#]],
     );
     assert_eq!(desk.control.change(|world| world.copied(Selection::Clipboard)), [text("kept")]);
 }

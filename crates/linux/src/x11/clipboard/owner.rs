@@ -523,11 +523,12 @@ impl Owner {
             Event::SelectionNotify(event) if event.target == self.atoms.SAVE_TARGETS => {
                 self.saved = Some(event.property != x11rb::NONE);
             }
-            Event::PropertyNotify(event) if event.window == self.window => {
-                if event.atom == self.atoms.DESKHAND_TIME {
-                    self.told = Some(event.time);
-                }
+            Event::PropertyNotify(event)
+                if event.window == self.window && event.atom == self.atoms.DESKHAND_TIME =>
+            {
+                self.told = Some(event.time);
             }
+            Event::PropertyNotify(event) if event.window == self.window => {}
             Event::PropertyNotify(event) if event.state == Property::DELETE => {
                 self.taken(event.window, event.atom)?;
             }
