@@ -479,6 +479,30 @@ def starting():
             server.stop()
 
 
+def clipboard(deskhand):
+    text = "0123456789abcdef" * 65536
+
+    def there_and_back():
+        # Set, which reads it back from the X server, and read again: all of it over MCP, both ways.
+        spent = checked(deskhand.server.call("set_clipboard", text=text))
+        taken, line = deskhand.server.call("get_clipboard", max_bytes=2 << 20)
+        checked((taken, line))
+        if len(line) < len(text):
+            raise Refused("less came back than was put there")
+        return spent + taken
+
+    def with_xclip():
+        began = time.perf_counter()
+        subprocess.run(["xclip", "-i", "-selection", "clipboard"], input=text.encode(), check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run(["xclip", "-o", "-selection", "clipboard"], check=True, capture_output=True)
+        return (time.perf_counter() - began) * 1000
+
+    found = turns(RUNS, lambda _: None, deskhand=there_and_back, xclip=with_xclip)
+    spent = found.pop("deskhand")
+    row("services", "clipboard, 1 MB there and back", spent, "ms", found.items(), "<= 20", spent <= 20)
+
+
 def wmctrl():
     began = time.perf_counter()
     subprocess.run(["wmctrl", "-l", "-p", "-G", "-x"], check=True, capture_output=True)
@@ -488,6 +512,7 @@ def wmctrl():
 def services():
     deskhand = Deskhand().start()
     audio(deskhand)
+    clipboard(deskhand)
     deskhand.stop()
 
 

@@ -3,6 +3,7 @@
 use crate::app::Apps;
 use crate::audio::{Audio, NoAudio};
 use crate::call::Call;
+use crate::clipboard::{Clipboard, NoClipboard};
 use crate::element::Elements;
 use crate::error::{Code, Error, Result};
 use crate::input::{Clicks, Hands, Held, Holds, Input};
@@ -28,6 +29,8 @@ pub struct Desktop {
     pub audio: Box<dyn Audio>,
     /// The machine.
     pub system: Box<dyn System>,
+    /// The clipboard.
+    pub clipboard: Box<dyn Clipboard>,
     /// Which provider was chosen for each capability, and why.
     pub choices: Vec<Choice>,
     /// The order in which changes are made.
@@ -44,12 +47,18 @@ pub struct Services {
     pub audio: Box<dyn Audio>,
     /// The machine.
     pub system: Box<dyn System>,
+    /// The clipboard.
+    pub clipboard: Box<dyn Clipboard>,
 }
 
 impl Services {
     /// None of it is there.
     pub fn none(missing: &Missing) -> Services {
-        Services { audio: Box::new(NoAudio(missing.clone())), system: Box::new(NoSystem(missing.clone())) }
+        Services {
+            audio: Box::new(NoAudio(missing.clone())),
+            system: Box::new(NoSystem(missing.clone())),
+            clipboard: Box::new(NoClipboard(missing.clone())),
+        }
     }
 }
 
@@ -100,6 +109,7 @@ impl Desktop {
             apps,
             audio: services.audio,
             system: services.system,
+            clipboard: services.clipboard,
             choices,
             lane: Lane::default(),
             input,
@@ -151,6 +161,11 @@ impl Desktop {
     /// Lets go of everything that any client holds: the program ends.
     pub fn release_all(&self) {
         self.release(&self.holds.all());
+    }
+
+    /// The program ends: what was copied through it outlives it.
+    pub fn leave(&self) -> Result<()> {
+        self.clipboard.leave(&Call::with_timeout(Duration::from_secs(3)))
     }
 
     fn release(&self, held: &[Held]) {

@@ -42,13 +42,14 @@
 //!
 //! Installed are Editor (one process for all windows: a second start hands over and ends), Calculator (a
 //! process for each), Viewer, and the executables `ghost`, which never shows a window and ends, and `sh`,
-//! an interpreter.
+//! an interpreter. The clipboard is empty; Ctrl+V pastes its text where text can be edited.
 //!
 //! Sound comes out of `speakers` ("Built-in speakers", the default, at 60 %) and `headset`
 //! ("USB headset", at 100 %, muted). It runs on a battery that is 80 % full.
 
 mod apps;
 mod audio;
+mod clipboard;
 mod elements;
 mod input;
 mod scene;
@@ -65,6 +66,7 @@ pub use world::World;
 use crate::app::NoApps;
 use crate::audio::NoAudio;
 use crate::call::Call;
+use crate::clipboard::NoClipboard;
 use crate::desktop::{Choice, Desktop, Missing, Services};
 use crate::element::{ElementId, NoElements};
 use crate::error::{Code, Error, Result};
@@ -118,7 +120,7 @@ impl Fake {
         self
     }
 
-    /// Without a capability: `screen`, `input`, `elements`, `windows`, `apps`, `audio` or `system`.
+    /// Without a capability: `screen`, `input`, `elements`, `windows`, `apps`, `audio`, `system` or `clipboard`.
     pub fn without(mut self, capability: &'static str) -> Fake {
         self.missing.push(capability);
         self
@@ -148,12 +150,13 @@ impl Fake {
                 remedy: "Build it with one.".to_owned(),
             })
         };
-        let choices =
-            ["screen", "input", "elements", "windows", "apps", "audio", "system"].map(|capability| Choice {
+        let choices = ["screen", "input", "elements", "windows", "apps", "audio", "system", "clipboard"].map(
+            |capability| Choice {
                 capability,
                 provider: missing(capability).map_or(Ok("fake"), Err),
                 reason: "It is a fake desktop.".to_owned(),
-            });
+            },
+        );
         // The provider, or the stand-in where the capability is missing.
         macro_rules! part {
             ($capability:literal, $stand_in:expr) => {
@@ -169,7 +172,11 @@ impl Fake {
             part!("elements", NoElements),
             part!("windows", NoWindows),
             part!("apps", NoApps),
-            Services { audio: part!("audio", NoAudio), system: part!("system", NoSystem) },
+            Services {
+                audio: part!("audio", NoAudio),
+                system: part!("system", NoSystem),
+                clipboard: part!("clipboard", NoClipboard),
+            },
             choices.to_vec(),
         );
         (desktop, Arc::new(Control(provider)))

@@ -6,6 +6,7 @@
 pub mod app;
 pub mod audio;
 pub mod call;
+pub mod clipboard;
 pub mod desktop;
 pub mod element;
 pub mod error;

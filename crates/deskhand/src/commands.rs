@@ -44,6 +44,11 @@ pub fn serve(arguments: ServeArguments) -> Result<ExitCode, Failure> {
         Failure::Refused(Error::backend("Standard input and output cannot be served.").because(error))
     })?;
     server.desktop.release_all();
+    if place.outlives_us()
+        && let Err(error) = server.desktop.leave()
+    {
+        log::line("error", "clipboard", json!({ "message": error.message, "os": error.detail.os }));
+    }
     log::line("info", "end", json!({}));
     Ok(ExitCode::SUCCESS)
 }
@@ -68,6 +73,11 @@ pub fn call(arguments: CallArguments) -> Result<ExitCode, Failure> {
     let server = Server::new(place.desktop.clone(), arguments.limits.config());
     let result = run(&server, name, given).map_err(Failure::Refused)?;
     let failed = result.is_err();
+    if place.outlives_us()
+        && let Err(error) = server.desktop.leave()
+    {
+        terminal::complain(&Failure::Refused(error).to_string());
+    }
     match (arguments.output, result) {
         (OutputForm::Json, result) => terminal::say(&format!("{:#}", as_json(&result))),
         (OutputForm::Text, result @ Err(_)) => terminal::complain(&encode::terminal(&result)),
@@ -347,7 +357,7 @@ pub fn desktop(arguments: DesktopArguments) -> Result<ExitCode, Failure> {
 
 #[cfg(not(target_os = "linux"))]
 pub fn desktop(_: DesktopArguments) -> Result<ExitCode, Failure> {
-    Err(Failure::Refused(no_private_desktops()))
+    Err(Failure::Refused(noprivate_desktops()))
 }
 
 /// `deskhand demo`.
@@ -363,7 +373,17 @@ struct Place {
     session: Session,
     /// The private desktop, which ends when this is dropped: after everything that works on it.
     #[cfg(target_os = "linux")]
-    _private: Option<deskhand::virtual_desktop::VirtualDesktop>,
+    private: Option<deskhand::virtual_desktop::VirtualDesktop>,
+}
+
+impl Place {
+    /// Whether the desktop is still there when this process has ended.
+    fn outlives_us(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        return self.private.is_none();
+        #[cfg(not(target_os = "linux"))]
+        true
+    }
 }
 
 /// Finds the desktop, or starts a private one, and connects to it.
@@ -373,7 +393,7 @@ fn open(place: &PlaceArguments) -> Result<Place, Failure> {
         find_session: place.find_session == FindSession::Auto,
     };
     #[cfg(target_os = "linux")]
-    let private = place.r#virtual.as_ref().map(start_private).transpose().map_err(Failure::Refused)?;
+    let private = place.r#virtual.as_ref().map(startprivate).transpose().map_err(Failure::Refused)?;
     #[cfg(target_os = "linux")]
     let session = match &private {
         Some(private) => Session::private(private),
@@ -381,7 +401,7 @@ fn open(place: &PlaceArguments) -> Result<Place, Failure> {
     };
     #[cfg(not(target_os = "linux"))]
     if place.r#virtual.is_some() {
-        return Err(Failure::Refused(no_private_desktops()));
+        return Err(Failure::Refused(noprivate_desktops()));
     }
     #[cfg(not(target_os = "linux"))]
     let session = Session::find(&options, &System::here());
@@ -392,19 +412,19 @@ fn open(place: &PlaceArguments) -> Result<Place, Failure> {
         desktop,
         session,
         #[cfg(target_os = "linux")]
-        _private: private,
+        private,
     })
 }
 
 #[cfg(target_os = "linux")]
-fn start_private(sizes: &Sizes) -> Result<deskhand::virtual_desktop::VirtualDesktop> {
+fn startprivate(sizes: &Sizes) -> Result<deskhand::virtual_desktop::VirtualDesktop> {
     use deskhand::virtual_desktop::{Options, START_TIMEOUT, VirtualDesktop};
     let options = Options { displays: sizes.0.clone(), ..Options::default() };
     VirtualDesktop::start(&deskhand_core::Call::with_timeout(START_TIMEOUT), &options)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn no_private_desktops() -> Error {
+fn noprivate_desktops() -> Error {
     Error::unsupported("There are no private desktops on this system.")
         .remedy("Leave --virtual out to work on the desktop that you see.")
 }

@@ -1,6 +1,7 @@
 //! What works here and what does not: each capability's provider, why it was chosen, and whether it
 //! answers now.
 
+use deskhand_core::clipboard::Selection;
 use deskhand_core::lane::ClientId;
 use deskhand_core::{Call, Choice, Desktop, Error, Result};
 use serde::Serialize;
@@ -120,6 +121,14 @@ fn probe(desktop: &Arc<Desktop>, capability: &str) -> Result<String> {
                 info.os, info.architecture, power.source
             ))
         }
+        "clipboard" => Ok(match desktop.clipboard.offer(&call, Selection::Clipboard)? {
+            None => "it is empty".to_owned(),
+            Some(offer) => {
+                let kinds: Vec<&str> = offer.kinds.iter().map(|kind| kind.name()).collect();
+                let what = if offer.secret { "something secret".to_owned() } else { kinds.join(", ") };
+                format!("{what}, offered by {}", offer.owner.as_deref().unwrap_or("somebody"))
+            }
+        }),
         other => Err(Error::unsupported(format!("There is no probe for {other}."))),
     }
 }

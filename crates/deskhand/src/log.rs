@@ -123,9 +123,14 @@ fn length_of(value: &Value) -> Value {
     }
 }
 
-/// The time of day as RFC 3339 in UTC with milliseconds.
+/// The time of day now.
 fn now() -> String {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    rfc3339(SystemTime::now())
+}
+
+/// A time as RFC 3339 in UTC with milliseconds.
+pub fn rfc3339(time: SystemTime) -> String {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (days, second) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
     let (year, month, day) = civil(days);
     format!(

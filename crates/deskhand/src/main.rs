@@ -311,6 +311,10 @@ fn main() -> ExitCode {
     if let Some(code) = deskhand::virtual_desktop::keep_if_asked() {
         return code;
     }
+    #[cfg(target_os = "linux")]
+    if let Some(code) = deskhand_linux::x11::clipboard::keep_if_asked() {
+        return code;
+    }
     let done = match Cli::parse().command {
         Command::Serve(arguments) => commands::serve(arguments),
         Command::Call(arguments) => commands::call(arguments),

@@ -109,6 +109,8 @@ pub enum Group {
     Audio,
     /// The machine.
     System,
+    /// The clipboard.
+    Clipboard,
     /// Several calls in one.
     Steps,
 }

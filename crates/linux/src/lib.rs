@@ -8,6 +8,7 @@ pub mod system;
 pub mod x11;
 
 use deskhand_core::app::{Apps, NoApps};
+use deskhand_core::clipboard::{Clipboard, NoClipboard};
 use deskhand_core::desktop::{Choice, Desktop, Missing, Services};
 use deskhand_core::element::{Elements, NoElements};
 use deskhand_core::input::{Input, NoInput};
@@ -84,7 +85,13 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
     };
     choose("audio", Ok("pulse"), "the native protocol of PulseAudio, which PipeWire speaks too");
     choose("system", Ok("linux"), "/proc and /sys, and UPower where it runs");
+    let missing = place.missing.clone().unwrap_or_else(|| no_display(place));
+    let clipboard: Box<dyn Clipboard> = match &place.display {
+        Some(display) => Box::new(x11::clipboard::XClipboard::new(display)),
+        None => Box::new(NoClipboard(missing.clone())),
+    };
     let services = Services {
+        clipboard,
         audio: Box::new(audio::PulseAudio::new(place.audio.clone())),
         system: Box::new(system::Machine {
             root: "/".into(),
@@ -93,8 +100,7 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
         }),
     };
     let Some(display) = &place.display else {
-        let missing = place.missing.clone().unwrap_or_else(|| no_display(place));
-        for capability in ["input", "screen", "elements", "windows", "applications"] {
+        for capability in ["input", "screen", "elements", "windows", "applications", "clipboard"] {
             choose(capability, Err(missing.clone()), "there is no X display");
         }
         return Desktop::new(
@@ -116,6 +122,7 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
     choose("windows", Ok("ewmh"), &why);
     choose("elements", Ok("at-spi"), "the accessibility bus of the session");
     choose("applications", Ok("linux"), "desktop entries and /proc");
+    choose("clipboard", Ok("x11"), &why);
 
     let session = session::Session::on(place.buses.clone());
     let windows = Arc::new(x11::window::XWindows::new(display));

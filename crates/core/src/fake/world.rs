@@ -1,5 +1,6 @@
 //! What is there and what happens to it, whoever does it.
 
+use super::clipboard::Board;
 use super::scene;
 use crate::audio::AudioOutput;
 use crate::element::{Element, ElementId, Role, State, States};
@@ -51,6 +52,7 @@ pub struct World {
     pub(super) outputs: Vec<AudioOutput>,
     pub(super) power: Power,
     pub(super) temper: Temper,
+    pub(super) board: Board,
     pending: Vec<Pending>,
     pressed: Option<Pressed>,
     /// What belongs to one multiple click: clicks of one holder of the input lane, however long they take.
@@ -212,6 +214,7 @@ impl World {
             damage: VecDeque::new(),
             outputs: super::audio::outputs(),
             power: super::system::power(),
+            board: Board::default(),
             temper: Temper { launch_delay: Duration::from_millis(20), ..Temper::default() },
             pending: Vec::new(),
             pressed: None,
@@ -1286,9 +1289,19 @@ impl World {
         let scene = self.focused().map(|id| id.0.split('/').next().unwrap_or_default().to_owned());
         match (modifiers.as_str(), key) {
             ("ctrl", Key::Char('a' | 'A')) => self.select_all(),
+            ("ctrl", Key::Char('v' | 'V')) => self.paste(pid),
             ("ctrl", Key::Char('s' | 'S')) => self.save(&scene.unwrap_or_default()),
             ("ctrl", Key::Char('w' | 'q')) | ("alt", Key::Named(NamedKey::F4)) => self.ask_to_close(window),
             _ => {}
+        }
+    }
+
+    fn paste(&mut self, pid: u32) {
+        let edits = self.focused().is_some_and(|id| self.item(&id.0).act == Act::Edit);
+        if edits && let Some(text) = self.board.paste(pid) {
+            for c in text.chars() {
+                self.plain_key(if c == '\n' { Key::Named(NamedKey::Enter) } else { Key::Char(c) }, false);
+            }
         }
     }
 

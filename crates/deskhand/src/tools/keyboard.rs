@@ -6,6 +6,7 @@ use super::pointer::{Holding, held_by};
 use super::{Alias, elements, target, windows};
 use crate::call::Context;
 use crate::tool::{Data, Effect, Group, Ranged, Row, Tool};
+use deskhand_core::clipboard::{GivenBack, Loan, Part};
 use deskhand_core::element::{Element, ElementId, Role, State, TextContent};
 use deskhand_core::input::Held;
 use deskhand_core::key::{Key, Modifier, NamedKey, parse_combination};
@@ -153,9 +154,26 @@ pub struct TypeText {
     /// Between keystrokes.
     #[serde(default)]
     pub delay_ms: Option<Ranged<0, 5000>>,
-    /// Hold these keys meanwhile (each character is pressed as a key then).
+    /// Held meanwhile (each character is pressed as a key then).
     #[serde(default)]
     pub modifiers: Vec<Modifier>,
+    /// paste borrows the clipboard.
+    #[serde(default)]
+    pub method: Method,
+    /// Not ctrl+v.
+    #[serde(default)]
+    pub paste_keys: Option<String>,
+}
+
+/// How text gets into an application.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// Key by key.
+    #[default]
+    Keys,
+    /// Over the clipboard.
+    Paste,
 }
 
 /// What was typed, and what was seen of it.
@@ -166,6 +184,9 @@ pub struct Typed {
     pub acted: Acted,
     /// How many characters were typed.
     pub characters: usize,
+    /// What became of the clipboard, where it was borrowed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clipboard: Option<String>,
 }
 
 impl Tool for TypeText {
@@ -192,12 +213,17 @@ impl Tool for TypeText {
 
     fn patience(&self) -> Duration {
         let keys = u32::try_from(self.text.chars().count()).unwrap_or(u32::MAX);
-        self.delay_ms.map_or(Duration::ZERO, Ranged::milliseconds).saturating_mul(keys)
-            + Duration::from_millis(10).saturating_mul(keys)
+        match self.method {
+            Method::Keys => {
+                self.delay_ms.map_or(Duration::ZERO, Ranged::milliseconds).saturating_mul(keys)
+                    + Duration::from_millis(10).saturating_mul(keys)
+            }
+            Method::Paste => PASTED_BY_THEN,
+        }
     }
 
     fn call(self, cx: &Context) -> Result<Data<Typed>> {
-        cx.desktop.check_text(&cx.call, &self.text)?;
+        self.check(cx)?;
         let characters = self.text.chars().count();
         let aim = aim(
             cx,
@@ -216,9 +242,14 @@ impl Tool for TypeText {
         };
         refuse_read_only(cx, field.as_ref())?;
         let before = field.as_ref().and_then(|field| read(cx, &field.id));
-        let typed = type_into(cx, &self, &aim);
         let window_title = aim.window.as_ref().map(|window| window.title.clone());
-        typed?;
+        let pasted = match self.method {
+            Method::Keys => {
+                type_into(cx, &self, &aim)?;
+                None
+            }
+            Method::Paste => Some(paste_into(cx, &self, &aim, field.as_ref())?),
+        };
         let target = match (&aim.element, &field) {
             (Some(found), _) => Some(found.line()),
             (None, Some(field)) => Some(find::line(&cx.server.refs.show(field), field)),
@@ -231,7 +262,12 @@ impl Tool for TypeText {
             (Some(_), _) => Acted::unverified("What has the keyboard holds no text that can be read."),
             (None, _) => Acted::unverified("The application does not say what has the keyboard."),
         };
-        Ok(Data(Typed { acted: Acted { target, window_title, ..acted }, characters }))
+        let acted = Acted { target, window_title, ..acted };
+        Ok(Data(match pasted {
+            None => Typed { acted, characters, clipboard: None },
+            // Only now: an application may look at the clipboard more than once for a paste.
+            Some(pasted) => pasted.conclude(cx, acted, characters)?,
+        }))
     }
 }
 
@@ -261,6 +297,95 @@ fn refuse_read_only(cx: &Context, field: Option<&Element>) -> Result<()> {
         .remedy("Choose a field that can be edited."));
     }
     Ok(())
+}
+
+impl TypeText {
+    /// Refuses what cannot be typed, before anything moves.
+    fn check(&self, cx: &Context) -> Result<()> {
+        match self.method {
+            Method::Keys if self.paste_keys.is_some() => {
+                Err(Error::argument("paste_keys is for method: paste.").remedy("Pass method: paste, too."))
+            }
+            Method::Keys => cx.desktop.check_text(&cx.call, &self.text),
+            Method::Paste if !self.modifiers.is_empty() || self.delay_ms.is_some() => Err(Error::argument(
+                "What is pasted comes at once: modifiers and delay_ms are for method: keys.",
+            )
+            .remedy("Leave them out, or leave method out.")),
+            Method::Paste => {
+                self.paste_keys.as_deref().map_or(Ok(()), |keys| parse_combination(keys).map(drop))
+            }
+        }
+    }
+}
+
+/// How long an application may take to fetch what it pastes.
+const PASTED_BY_THEN: Duration = Duration::from_secs(2);
+
+/// A text that was pasted, with the clipboard still lent for it.
+struct Pasted {
+    loan: Box<dyn Loan>,
+    /// Whether its application has fetched it.
+    fetched: bool,
+    keys: String,
+}
+
+/// Lends the clipboard to the text and sends the keys that paste it. When this fails, the clipboard is given
+/// back with the loan.
+fn paste_into(cx: &Context, tool: &TypeText, aim: &Aim, field: Option<&Element>) -> Result<Pasted> {
+    let terminal = field.is_some_and(|field| field.role == Role::Terminal);
+    let usual = if terminal { "ctrl+shift+v" } else { "ctrl+v" };
+    let keys = tool.paste_keys.clone().unwrap_or_else(|| usual.to_owned());
+    let (held, key) = parse_combination(&keys)?;
+    let mut loan = cx.desktop.clipboard.lend(&cx.call, vec![Part::Text(tool.text.clone())])?;
+    if let Some(window) = &aim.window
+        && let Some(now) = focused(cx)?
+        && now.id != window.id
+    {
+        return Err(Error::new(
+            Code::TargetChanged,
+            "The keyboard focus went elsewhere; nothing was pasted.",
+        )
+        .expected(target::line(window))
+        .found([target::line(&now)])
+        .remedy("Look at what came up, then try again."));
+    }
+    let mut hands = cx.desktop.input(&cx.call)?;
+    for modifier in held {
+        if !hands.before().modifiers.contains(&modifier) {
+            hands.down(Held::Key(Key::Named(modifier)))?;
+        }
+    }
+    hands.tap(plain(key))?;
+    drop(hands);
+    let reader = aim.window.as_ref().and_then(|window| window.pid);
+    let fetched = loan.fetched(&cx.call, reader, Instant::now() + PASTED_BY_THEN)?;
+    Ok(Pasted { loan, fetched, keys })
+}
+
+impl Pasted {
+    fn conclude(self, cx: &Context, acted: Acted, characters: usize) -> Result<Typed> {
+        let clipboard = match self.loan.give_back(&cx.call.grace())? {
+            GivenBack::Restored(formats) => format!("restored in {} formats", formats.len()),
+            GivenBack::Empty => "empty, as before".to_owned(),
+            GivenBack::Superseded => "left to what was copied meanwhile".to_owned(),
+        };
+        let acted = match (acted.effect, self.fetched) {
+            (Seen::Confirmed | Seen::NoChangeSeen, true) | (Seen::Confirmed, false) => acted,
+            (Seen::Unverified, true) => Acted {
+                evidence: acted.evidence.or_else(|| Some("its application fetched the text".into())),
+                ..acted
+            },
+            (Seen::Unverified | Seen::NoChangeSeen, false) => Acted {
+                target: acted.target,
+                window_title: acted.window_title,
+                ..Acted::no_change(format!(
+                    "The application did not fetch the text: it does not paste on {}, or not here.",
+                    self.keys
+                ))
+            },
+        };
+        Ok(Typed { acted: Acted { via: Some("paste"), ..acted }, characters, clipboard: Some(clipboard) })
+    }
 }
 
 fn type_into(cx: &Context, tool: &TypeText, aim: &Aim) -> Result<()> {

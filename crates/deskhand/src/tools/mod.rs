@@ -2,6 +2,7 @@
 
 pub mod apps;
 pub mod audio;
+pub mod clipboard;
 pub mod elements;
 pub mod evidence;
 pub mod find;
@@ -31,6 +32,7 @@ static TABLES: &[&[Row]] = &[
     apps::TOOLS,
     audio::TOOLS,
     system::TOOLS,
+    clipboard::TOOLS,
     steps::TOOLS,
 ];
 
@@ -52,6 +54,7 @@ static ALIASES: &[&[Alias]] = &[
     scroll::ALIASES,
     keyboard::ALIASES,
     windows::ALIASES,
+    clipboard::ALIASES,
 ];
 
 /// Every canonical tool.

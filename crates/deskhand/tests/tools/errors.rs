@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Every capability of a desktop.
-const EVERYTHING: &[&str] = &["screen", "input", "elements", "windows", "apps", "audio", "system"];
+const EVERYTHING: &[&str] =
+    &["screen", "input", "elements", "windows", "apps", "audio", "system", "clipboard"];
 const SAVE: &str = "save-button";
 const TITLE: &str = "text_field[name=\"Title\"]";
 
@@ -62,6 +63,9 @@ fn ordinary(desk: &Desk, tool: &str) -> Value {
         "set_volume" => json!({ "volume": 40 }),
         "set_mute" => json!({ "muted": true }),
         "set_audio_output" => json!({ "output": "headset" }),
+        "get_clipboard" | "clear_clipboard" => json!({}),
+        "set_clipboard" => json!({ "text": "copied" }),
+        "get_clipboard_history" => json!({ "watch": true }),
         "run_steps" => json!({ "steps": [{ "tool": "move_mouse", "arguments": { "x": 5, "y": 5 } }] }),
         _ => panic!("{tool} has no ordinary case: add one here, and one that is compared beside it"),
     }
@@ -99,6 +103,7 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
                 (None, "take_screenshot") => without(&["width"], json!({})),
                 (None, "drag") => without(&["end_x", "end_y"], json!({})),
                 (None, "scroll") => without(&["direction"], json!({})),
+                (None, "set_clipboard") => without(&["text"], json!({})),
                 (None, "find_elements" | "wait_for") => without(&["selector"], json!({})),
                 // Tools that need nothing.
                 (None, _) => return None,
@@ -118,6 +123,7 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
                     Group::Applications => "apps",
                     Group::Audio => "audio",
                     Group::System => "system",
+                    Group::Clipboard => "clipboard",
                     Group::Steps => "windows",
                 },
             };
@@ -159,6 +165,11 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
         (Code::PermissionDenied, "take_screenshot") => {
             desk.control.fail_always("screen", || {
                 Error::new(Code::PermissionDenied, "The desktop does not let itself be seen.")
+            });
+        }
+        (Code::PermissionDenied, "get_clipboard") => {
+            desk.control.fail_always("clipboard.offer", || {
+                Error::new(Code::PermissionDenied, "The clipboard is not to be read.")
             });
         }
         (Code::PermissionDenied, "launch_app" | "open_application") => {
@@ -298,8 +309,8 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
             without(&[], json!({ "text": "5 €" }));
         }
         (Code::NotScrollable, _) => without(&[], json!({ "x": 100, "y": 510 })),
-        (Code::PathExists, "take_screenshot") => {
-            let path = std::env::temp_dir().join(format!("deskhand-tools-{}.png", std::process::id()));
+        (Code::PathExists, "take_screenshot" | "get_clipboard") => {
+            let path = std::env::temp_dir().join(format!("deskhand-{}-{}.png", row.name, std::process::id()));
             std::fs::write(&path, "kept").unwrap();
             without(&[], json!({ "file_path": path }));
             let result = desk.server.run(desk.prepare(row.name, arguments));
@@ -307,7 +318,10 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
             std::fs::remove_file(&path).unwrap();
             return Some(result);
         }
-        (Code::PathNotFound, "take_screenshot") => without(&[], json!({ "file_path": "/nowhere/x.png" })),
+        (Code::PathNotFound, "set_clipboard") => without(&["text"], json!({ "files": ["/nowhere/x.txt"] })),
+        (Code::PathNotFound, "take_screenshot" | "get_clipboard") => {
+            without(&[], json!({ "file_path": "/nowhere/x.png" }))
+        }
         (Code::PathNotFound, _) => {
             without(&["application"], json!({ "application": "Viewer", "working_directory": "/nowhere" }));
         }

@@ -20,6 +20,7 @@ fn calls() -> Vec<(&'static str, Value)> {
         ("set_ui_element_value", json!({ "element": field, "text": SECRET })),
         ("write_element_value", json!({ "elementId": field, "Value": SECRET })),
         ("set_ui_element_value", json!({ "element": "slider", "value": SECRET })),
+        ("type_text", json!({ "text": SECRET, "element": field, "method": "paste" })),
         ("get_ui_element_value", json!({ "element": field })),
         ("get_element", json!({ "element": field })),
         ("find_elements", json!({ "selector": field })),

@@ -8,6 +8,7 @@ use deskhand_core::call::Cancellation;
 use deskhand_core::{Call, Code, Error, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, ErrorKind, IoSlice};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
@@ -92,7 +93,8 @@ fn lost(display: &str, error: Error) -> Error {
         .remedy("The next call connects again, as soon as the server is back.")
 }
 
-fn connect(call: &Call, display: &str) -> Result<(X, usize)> {
+/// Connects once. Waits on the connection end with what it is bound to ([`BoundedStream::bind`]).
+pub(super) fn connect(call: &Call, display: &str) -> Result<(X, usize)> {
     let no_server = |os: &dyn std::fmt::Display| {
         Error::backend(format!("No X server answers at {display:?}.")).os(os).remedy(
             "Start one there, name another with --display or DISPLAY, or start Deskhand with --virtual.",
@@ -176,7 +178,8 @@ impl BoundedStream {
         in_vain.is_multiple_of(32)
     }
 
-    fn bind(&self, call: &Call) {
+    /// Waits end with this call from now on.
+    pub(super) fn bind(&self, call: &Call) {
         *self.bound.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) =
             (call.deadline(), call.cancellation().clone());
     }
@@ -194,6 +197,12 @@ impl BoundedStream {
             self.lost.store(true, Ordering::Relaxed);
         }
         result
+    }
+}
+
+impl AsFd for BoundedStream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.inner.as_fd()
     }
 }
 

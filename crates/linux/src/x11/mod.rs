@@ -1,5 +1,6 @@
 //! Seeing and acting through an X server.
 
+pub mod clipboard;
 pub mod input;
 pub mod keyboard;
 pub mod link;
