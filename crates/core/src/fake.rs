@@ -51,6 +51,7 @@ mod apps;
 mod audio;
 mod elements;
 mod input;
+mod notification;
 mod scene;
 mod screen;
 mod system;
@@ -70,6 +71,7 @@ use crate::element::{ElementId, NoElements};
 use crate::error::{Code, Error, Result};
 use crate::geometry::Display;
 use crate::input::{Held, NoInput};
+use crate::notification::NoNotifications;
 use crate::screen::NoScreen;
 use crate::system::NoSystem;
 use crate::window::{NoWindows, Window, WindowId};
@@ -118,7 +120,8 @@ impl Fake {
         self
     }
 
-    /// Without a capability: `screen`, `input`, `elements`, `windows`, `apps`, `audio` or `system`.
+    /// Without a capability: `screen`, `input`, `elements`, `windows`, `apps`, `audio`, `system` or
+    /// `notifications`.
     pub fn without(mut self, capability: &'static str) -> Fake {
         self.missing.push(capability);
         self
@@ -148,8 +151,8 @@ impl Fake {
                 remedy: "Build it with one.".to_owned(),
             })
         };
-        let choices =
-            ["screen", "input", "elements", "windows", "apps", "audio", "system"].map(|capability| Choice {
+        let choices = ["screen", "input", "elements", "windows", "apps", "audio", "system", "notifications"]
+            .map(|capability| Choice {
                 capability,
                 provider: missing(capability).map_or(Ok("fake"), Err),
                 reason: "It is a fake desktop.".to_owned(),
@@ -169,7 +172,11 @@ impl Fake {
             part!("elements", NoElements),
             part!("windows", NoWindows),
             part!("apps", NoApps),
-            Services { audio: part!("audio", NoAudio), system: part!("system", NoSystem) },
+            Services {
+                audio: part!("audio", NoAudio),
+                system: part!("system", NoSystem),
+                notifications: part!("notifications", NoNotifications),
+            },
             choices.to_vec(),
         );
         (desktop, Arc::new(Control(provider)))

@@ -120,6 +120,7 @@ fn probe(desktop: &Arc<Desktop>, capability: &str) -> Result<String> {
                 info.os, info.architecture, power.source
             ))
         }
+        "notifications" => Ok(format!("{} shows them", desktop.notifications.shower(&call)?.name)),
         other => Err(Error::unsupported(format!("There is no probe for {other}."))),
     }
 }

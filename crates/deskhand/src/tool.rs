@@ -109,6 +109,8 @@ pub enum Group {
     Audio,
     /// The machine.
     System,
+    /// Notifications.
+    Notifications,
     /// Several calls in one.
     Steps,
 }

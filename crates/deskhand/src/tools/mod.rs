@@ -6,6 +6,7 @@ pub mod elements;
 pub mod evidence;
 pub mod find;
 pub mod keyboard;
+pub mod notifications;
 pub mod page;
 pub mod pointer;
 pub mod screen;
@@ -31,6 +32,7 @@ static TABLES: &[&[Row]] = &[
     apps::TOOLS,
     audio::TOOLS,
     system::TOOLS,
+    notifications::TOOLS,
     steps::TOOLS,
 ];
 
