@@ -8,6 +8,7 @@ use crate::element::Elements;
 use crate::error::{Code, Error, Result};
 use crate::input::{Clicks, Hands, Held, Holds, Input};
 use crate::lane::{ClientId, Lane};
+use crate::notification::{NoNotifications, Notifications};
 use crate::screen::Screen;
 use crate::system::{NoSystem, System};
 use crate::window::Windows;
@@ -31,6 +32,8 @@ pub struct Desktop {
     pub system: Box<dyn System>,
     /// The clipboard.
     pub clipboard: Box<dyn Clipboard>,
+    /// Notifications.
+    pub notifications: Box<dyn Notifications>,
     /// Which provider was chosen for each capability, and why.
     pub choices: Vec<Choice>,
     /// The order in which changes are made.
@@ -49,6 +52,8 @@ pub struct Services {
     pub system: Box<dyn System>,
     /// The clipboard.
     pub clipboard: Box<dyn Clipboard>,
+    /// Notifications.
+    pub notifications: Box<dyn Notifications>,
 }
 
 impl Services {
@@ -58,6 +63,7 @@ impl Services {
             audio: Box::new(NoAudio(missing.clone())),
             system: Box::new(NoSystem(missing.clone())),
             clipboard: Box::new(NoClipboard(missing.clone())),
+            notifications: Box::new(NoNotifications(missing.clone())),
         }
     }
 }
@@ -110,6 +116,7 @@ impl Desktop {
             audio: services.audio,
             system: services.system,
             clipboard: services.clipboard,
+            notifications: services.notifications,
             choices,
             lane: Lane::default(),
             input,

@@ -52,6 +52,7 @@ mod audio;
 mod clipboard;
 mod elements;
 mod input;
+mod notification;
 mod scene;
 mod screen;
 mod system;
@@ -72,6 +73,7 @@ use crate::element::{ElementId, NoElements};
 use crate::error::{Code, Error, Result};
 use crate::geometry::Display;
 use crate::input::{Held, NoInput};
+use crate::notification::NoNotifications;
 use crate::screen::NoScreen;
 use crate::system::NoSystem;
 use crate::window::{NoWindows, Window, WindowId};
@@ -120,7 +122,8 @@ impl Fake {
         self
     }
 
-    /// Without a capability: `screen`, `input`, `elements`, `windows`, `apps`, `audio`, `system` or `clipboard`.
+    /// Without a capability: `screen`, `input`, `elements`, `windows`, `apps`, `audio`, `system`, `clipboard` or
+    /// `notifications`.
     pub fn without(mut self, capability: &'static str) -> Fake {
         self.missing.push(capability);
         self
@@ -150,13 +153,22 @@ impl Fake {
                 remedy: "Build it with one.".to_owned(),
             })
         };
-        let choices = ["screen", "input", "elements", "windows", "apps", "audio", "system", "clipboard"].map(
-            |capability| Choice {
-                capability,
-                provider: missing(capability).map_or(Ok("fake"), Err),
-                reason: "It is a fake desktop.".to_owned(),
-            },
-        );
+        let choices = [
+            "screen",
+            "input",
+            "elements",
+            "windows",
+            "apps",
+            "audio",
+            "system",
+            "clipboard",
+            "notifications",
+        ]
+        .map(|capability| Choice {
+            capability,
+            provider: missing(capability).map_or(Ok("fake"), Err),
+            reason: "It is a fake desktop.".to_owned(),
+        });
         // The provider, or the stand-in where the capability is missing.
         macro_rules! part {
             ($capability:literal, $stand_in:expr) => {
@@ -176,6 +188,7 @@ impl Fake {
                 audio: part!("audio", NoAudio),
                 system: part!("system", NoSystem),
                 clipboard: part!("clipboard", NoClipboard),
+                notifications: part!("notifications", NoNotifications),
             },
             choices.to_vec(),
         );

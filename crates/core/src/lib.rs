@@ -16,6 +16,7 @@ pub mod input;
 pub mod key;
 pub mod lane;
 pub mod near;
+pub mod notification;
 pub mod screen;
 pub mod selector;
 pub mod system;

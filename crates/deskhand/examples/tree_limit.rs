@@ -60,7 +60,7 @@ mod limit {
                     let own = bus
                         .call_method(Some(&*name), ROOT, interface, "GetApplicationBusAddress", &())
                         .await
-                        .and_then(|reply| Ok(reply.body().deserialize::<String>()?))
+                        .and_then(|reply| reply.body().deserialize::<String>())
                         .unwrap_or_default();
                     if own.is_empty() {
                         return Ok(Application { line: bus, name: Some(name) });
@@ -75,8 +75,7 @@ mod limit {
         pub async fn read(&self) -> Result<(usize, usize)> {
             let name = self.name.as_deref();
             let cache = Some("org.a11y.atspi.Cache");
-            let reply =
-                self.line.call_method(name, "/org/a11y/atspi/cache", cache, "GetItems", &()).await?;
+            let reply = self.line.call_method(name, "/org/a11y/atspi/cache", cache, "GetItems", &()).await?;
             let items: Vec<Item> = reply.body().deserialize()?;
             let mut answers = MessageStream::from(&self.line);
             let mut open = HashSet::new();

@@ -3,6 +3,7 @@
 use crate::arguments;
 use crate::images::Images;
 use crate::log;
+use crate::notices::Notices;
 use crate::policy::Policy;
 use crate::refs::Refs;
 use crate::snapshot::Snapshots;
@@ -64,6 +65,8 @@ pub struct Server {
     pub snapshots: Snapshots,
     /// Applications that were opened or attached through Deskhand.
     pub tracked: Mutex<Vec<u32>>,
+    /// The notifications that are known.
+    pub notices: Notices,
     next_client: AtomicU64,
     next_call: AtomicU64,
     places: Semaphore,
@@ -132,6 +135,7 @@ impl Server {
             images: Images::default(),
             snapshots: Snapshots::default(),
             tracked: Mutex::default(),
+            notices: Notices::default(),
             next_client: AtomicU64::new(1),
             next_call: AtomicU64::new(1),
             places: Semaphore::new(MOST_AT_ONCE),

@@ -84,9 +84,19 @@ pub fn without(missing: &Missing) -> Arc<Desktop> {
         Box::new(NoWindows(missing.clone())),
         Box::new(NoApps(missing.clone())),
         Services::none(missing),
-        ["input", "screen", "elements", "windows", "applications", "audio", "system", "clipboard"]
-            .map(choice)
-            .into(),
+        [
+            "input",
+            "screen",
+            "elements",
+            "windows",
+            "applications",
+            "audio",
+            "system",
+            "clipboard",
+            "notifications",
+        ]
+        .map(choice)
+        .into(),
     )
 }
 

@@ -129,6 +129,7 @@ fn probe(desktop: &Arc<Desktop>, capability: &str) -> Result<String> {
                 format!("{what}, offered by {}", offer.owner.as_deref().unwrap_or("somebody"))
             }
         }),
+        "notifications" => Ok(format!("{} shows them", desktop.notifications.shower(&call)?.name)),
         other => Err(Error::unsupported(format!("There is no probe for {other}."))),
     }
 }

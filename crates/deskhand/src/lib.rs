@@ -11,6 +11,7 @@ pub mod images;
 pub mod line;
 pub mod log;
 pub mod mcp;
+pub mod notices;
 pub mod picture;
 pub mod policy;
 pub mod profiles;

@@ -111,6 +111,8 @@ pub enum Group {
     System,
     /// The clipboard.
     Clipboard,
+    /// Notifications.
+    Notifications,
     /// Several calls in one.
     Steps,
 }

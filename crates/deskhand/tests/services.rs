@@ -236,3 +236,211 @@ fn the_machine_and_its_battery() {
     drop(mock);
     wait("sysfs", || (client.call("get_battery_status", json!({}))["source"] == "sysfs").then_some(()));
 }
+
+/// A notification of another program; says which action was chosen when it is closed.
+fn notify_send(desktop: &PrivateDesktop, arguments: &[&str]) -> Child {
+    let mut command = desktop.command("notify-send");
+    command.args(["-a", "Mail"]).args(arguments).stdin(Stdio::null()).stdout(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+fn chosen(program: Child) -> String {
+    String::from_utf8(program.wait_with_output().unwrap().stdout).unwrap().trim().to_owned()
+}
+
+/// Waits until a notification of this title is listed, and gives it.
+#[track_caller]
+fn listed(client: &mut Client, title: &str, state: &str) -> Value {
+    wait(&format!("{title} {state}"), || {
+        let list = client.call("list_notifications", json!({}));
+        let all = list["notifications"].as_array().unwrap().clone();
+        all.into_iter().find(|one| one["title"] == title && one["state"] == state)
+    })
+}
+
+/// Starts who shows notifications, and waits until it has the name on the bus.
+fn shower(desktop: &PrivateDesktop, program: &str) -> Process {
+    let process = Process::start(desktop.command(program));
+    let pid = process.0.id().to_string();
+    wait(program, || {
+        let mut owner = desktop.command("gdbus");
+        owner.args(["call", "--session", "--dest", "org.freedesktop.DBus", "--object-path", "/"]);
+        owner.args(["--method", "org.freedesktop.DBus.GetConnectionUnixProcessID"]);
+        owner.arg("org.freedesktop.Notifications").stderr(Stdio::null());
+        output_of(owner).contains(&format!("uint32 {pid},")).then_some(())
+    });
+    process
+}
+
+/// What every daemon does alike.
+fn notifications(client: &mut Client, desktop: &PrivateDesktop, name: &str, via: &str) {
+    assert_eq!(client.call("list_notifications", json!({ "watch": true }))["watching"], true);
+    let tea = json!({
+        "title": "Tea <&>", "subtitle": "Kitchen", "message": "a < b & <b>c</b>", "actions": ["Drink"],
+        "urgency": "normal", "sound": "bell", "expire_ms": 0,
+    });
+    let sent = client.confirmed("send_notification", tea);
+    assert!(sent["shown_by"].as_str().unwrap().contains(name), "{sent}");
+    assert_eq!(sent["ignored"], json!(["sound"]), "{sent}");
+    let seen = listed(client, "Tea <&>", "open");
+    assert_eq!((&seen["id"], &seen["actions"]), (&sent["id"], &json!(["Drink"])));
+    let acted = client.confirmed("act_on_notification", json!({ "id": sent["id"], "action": "Drink" }));
+    assert_eq!(acted["via"], via, "{acted}");
+    assert_eq!(listed(client, "Tea <&>", "closed")["chosen"], "Drink");
+    client.refused("target_changed", "act_on_notification", json!({ "id": sent["id"] }));
+
+    // One of another program, which is told what was chosen.
+    let mail = notify_send(desktop, &["-t", "0", "-A", "open=Open it", "New message", "From Ann"]);
+    let seen = listed(client, "New message", "open");
+    assert_eq!((&seen["application"], &seen["message"]), (&json!("Mail"), &json!("From Ann")), "{seen}");
+    client.confirmed("act_on_notification", json!({ "id": seen["id"], "action": "open it" }));
+    assert_eq!(chosen(mail), "open");
+
+    // Dismissed, and dismissed again: then there is none.
+    let mail = notify_send(desktop, &["-t", "0", "-A", "open=Open it", "Second message"]);
+    let id = listed(client, "Second message", "open")["id"].clone();
+    client.confirmed("dismiss_notification", json!({ "id": id }));
+    assert_eq!(chosen(mail), "");
+    assert_eq!(listed(client, "Second message", "closed")["id"], id);
+    let again = client.call("dismiss_notification", json!({ "id": id }));
+    assert_eq!(again["effect"], "no_change_seen", "{again}");
+
+    // Waited for, without any other watching.
+    client.call("list_notifications", json!({ "watch": false }));
+    let delayed =
+        desktop.command("sh").args(["-c", "sleep 0.3; exec notify-send -a Chat Hello World"]).spawn();
+    let came = client.call("wait_for", json!({ "notification": "world", "timeout_ms": 15_000 }));
+    assert_eq!(
+        (&came["condition"], &came["notification"]["title"]),
+        (&json!("notification"), &json!("Hello"))
+    );
+    delayed.unwrap().wait().unwrap();
+    let none = json!({ "notification": "never", "timeout_ms": 200 });
+    client.refused("timeout", "wait_for", none);
+    assert_eq!(client.call("list_notifications", json!({}))["notifications"], json!([]));
+    client.confirmed("dismiss_notification", json!({ "id": came["notification"]["id"] }));
+}
+
+#[test]
+fn notifications_with_dunst_that_comes_and_goes() {
+    if !have(&["Xvfb", "dunst", "dunstctl", "notify-send", "gdbus"]) {
+        return;
+    }
+    let desktop = PrivateDesktop::start(&[]);
+    let mut client = Client::start(&desktop);
+    let dunst = shower(&desktop, "dunst");
+    notifications(&mut client, &desktop, "dunst", "daemon");
+    // What was shown is what was meant: no markup came of it.
+    let mut history = desktop.command("dunstctl");
+    history.arg("history");
+    let history = output_of(history);
+    assert!(
+        history.contains("Tea <&>") && history.contains("a &lt; b &amp; &lt;b&gt;c&lt;/b&gt;"),
+        "{history}"
+    );
+
+    // Of two that it shows, the right one is meant.
+    client.call("list_notifications", json!({ "watch": true }));
+    let both = ["First", "Other"].map(|title| notify_send(&desktop, &["-t", "0", "-A", "yes=Yes", title]));
+    let mut ids = ["First", "Other"].map(|title| listed(&mut client, title, "open")["id"].as_u64().unwrap());
+    // The older one stands above.
+    ids.sort();
+    let (ok, answer) = client.try_call("act_on_notification", json!({ "id": ids[1], "action": "Yes" }));
+    // Some versions of dunst know the one at the top alone.
+    let top_alone = !ok && answer["code"] == "element_not_actionable";
+    assert!(answer["effect"] == "confirmed" || top_alone, "{answer}");
+    for id in if top_alone { &ids[..] } else { &ids[..1] } {
+        client.confirmed("act_on_notification", json!({ "id": id, "action": "Yes" }));
+    }
+    assert_eq!(both.map(chosen), ["yes", "yes"]);
+    // Who did not see what is shown does not guess.
+    let unseen = notify_send(&desktop, &["-t", "0", "-A", "yes=Yes", "Unseen"]);
+    let unseen_id = listed(&mut client, "Unseen", "open")["id"].clone();
+    client.call("list_notifications", json!({ "watch": false }));
+    let own = json!({ "title": "Own", "message": "", "actions": ["Yes"], "expire_ms": 0 });
+    let own = client.confirmed("send_notification", own)["id"].clone();
+    client.refused("element_not_actionable", "act_on_notification", json!({ "id": own, "action": "Yes" }));
+    for id in [&own, &unseen_id] {
+        client.confirmed("dismiss_notification", json!({ "id": id }));
+    }
+    assert_eq!(chosen(unseen), "");
+    let several = json!({ "title": "Choice", "message": "", "actions": ["Yes", "No"], "expire_ms": 0 });
+    let several = client.confirmed("send_notification", several)["id"].clone();
+    client.refused("unsupported", "act_on_notification", json!({ "id": several, "action": "No" }));
+
+    dunst.signal(Signal::STOP);
+    let begun = Instant::now();
+    let tea = json!({ "title": "Tea", "message": "", "timeout_ms": 300 });
+    let hung = client.refused("timeout", "send_notification", tea.clone());
+    assert!(hung["message"].as_str().unwrap().contains("notification daemon"), "{hung}");
+    client.refused("timeout", "dismiss_notification", json!({ "id": several, "timeout_ms": 300 }));
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    dunst.signal(Signal::CONT);
+    let tea = json!({ "title": "Tea", "message": "", "expire_ms": 0 });
+    let sent = client.confirmed("send_notification", tea.clone());
+    client.confirmed("dismiss_notification", json!({ "id": sent["id"] }));
+    drop(dunst);
+    let _dunst = shower(&desktop, "dunst");
+    let sent = client.confirmed("send_notification", tea);
+    client.confirmed("dismiss_notification", json!({ "id": sent["id"] }));
+}
+
+/// Where Debian puts it.
+const XFCE: &str = "/usr/lib/x86_64-linux-gnu/xfce4/notifyd/xfce4-notifyd";
+
+#[test]
+fn notifications_with_xfce4_notifyd() {
+    if !have(&["Xvfb", "notify-send", "gdbus"]) || !have(&[XFCE]) {
+        return;
+    }
+    let desktop = PrivateDesktop::start(&[]);
+    let mut client = Client::start(&desktop);
+    let _shower = shower(&desktop, XFCE);
+    notifications(&mut client, &desktop, "Xfce", "action");
+
+    // Of several buttons, and of several notifications alike but for their titles, the right one is pressed.
+    client.call("list_notifications", json!({ "watch": true }));
+    let actions = ["-t", "0", "-A", "yes=Yes", "-A", "no=No"];
+    let both = ["One", "Two"].map(|title| notify_send(&desktop, &[&actions[..], &[title]].concat()));
+    for (title, action) in [("Two", "No"), ("One", "Yes")] {
+        let id = listed(&mut client, title, "open")["id"].clone();
+        client.confirmed("act_on_notification", json!({ "id": id, "action": action }));
+    }
+    assert_eq!(both.map(chosen), ["yes", "no"]);
+}
+
+#[test]
+fn notifications_where_nobody_shows_them() {
+    if !have(&["Xvfb", "dbus-daemon"]) {
+        return;
+    }
+    let desktop = PrivateDesktop::start(&[]);
+    let folder = &desktop.environment.iter().find(|(name, _)| name == "XDG_RUNTIME_DIR").unwrap().1;
+    let (config, socket) = (format!("{folder}/empty.conf"), format!("{folder}/empty"));
+    // A bus that knows nobody to start.
+    let text = format!(
+        r#"<busconfig><type>session</type><listen>unix:path={socket}</listen><policy context="default">
+           <allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/>
+           </policy></busconfig>"#
+    );
+    std::fs::write(&config, text).unwrap();
+    let mut bus = desktop.command("dbus-daemon");
+    bus.args(["--nofork", &format!("--config-file={config}")]);
+    let bus = Process::start(bus);
+    wait("the bus", || std::os::unix::net::UnixStream::connect(&socket).ok());
+    let mut client = Client::on(|program| {
+        let mut command = desktop.command(program);
+        command.env("DBUS_SESSION_BUS_ADDRESS", format!("unix:path={socket}"));
+        command
+    });
+    let tea = json!({ "title": "Tea", "message": "" });
+    for _ in 0..2 {
+        let refused = client.refused("backend", "send_notification", tea.clone());
+        assert!(refused["message"].as_str().unwrap().contains("No notification daemon runs"), "{refused}");
+        assert!(refused["detail"]["remedy"].as_str().unwrap().contains("dunst"), "{refused}");
+    }
+    client.refused("backend", "dismiss_notification", json!({ "id": 1 }));
+    drop(bus);
+    let gone = client.refused("backend", "send_notification", tea);
+    assert!(gone["message"].as_str().unwrap().contains("session bus"), "{gone}");
+}

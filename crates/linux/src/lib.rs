@@ -3,6 +3,7 @@
 pub mod app;
 pub mod atspi;
 pub mod audio;
+pub mod notification;
 pub mod session;
 pub mod system;
 pub mod x11;
@@ -83,33 +84,19 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
     let mut choose = |capability: &'static str, provider: Result<&'static str, Missing>, reason: &str| {
         choices.push(Choice { capability, provider, reason: reason.to_owned() });
     };
-    choose("audio", Ok("pulse"), "the native protocol of PulseAudio, which PipeWire speaks too");
-    choose("system", Ok("linux"), "/proc and /sys, and UPower where it runs");
     let missing = place.missing.clone().unwrap_or_else(|| no_display(place));
-    let clipboard: Box<dyn Clipboard> = match &place.display {
-        Some(display) => Box::new(x11::clipboard::XClipboard::new(display)),
-        None => Box::new(NoClipboard(missing.clone())),
-    };
-    let services = Services {
-        clipboard,
-        audio: Box::new(audio::PulseAudio::new(place.audio.clone())),
-        system: Box::new(system::Machine {
-            root: "/".into(),
-            bus: place.machine_bus.clone(),
-            session: place.facts.clone(),
-        }),
-    };
     let Some(display) = &place.display else {
         for capability in ["input", "screen", "elements", "windows", "applications", "clipboard"] {
             choose(capability, Err(missing.clone()), "there is no X display");
         }
+        choices.extend(service_choices());
         return Desktop::new(
             Box::new(NoScreen(missing.clone())),
             Box::new(NoInput(missing.clone())),
             Box::new(NoElements(missing.clone())),
             Box::new(NoWindows(missing.clone())),
-            Box::new(NoApps(missing)),
-            services,
+            Box::new(NoApps(missing.clone())),
+            services(place, Box::new(NoClipboard(missing))),
             choices,
         );
     };
@@ -123,6 +110,7 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
     choose("elements", Ok("at-spi"), "the accessibility bus of the session");
     choose("applications", Ok("linux"), "desktop entries and /proc");
     choose("clipboard", Ok("x11"), &why);
+    choices.extend(service_choices());
 
     let session = session::Session::on(place.buses.clone());
     let windows = Arc::new(x11::window::XWindows::new(display));
@@ -137,7 +125,35 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
         list(&windows),
     ));
     let apps: Box<dyn Apps> = Box::new(app::LinuxApps::new(place.environment.clone(), list(&windows)));
-    Desktop::new(screen, input, elements, Box::new(windows), apps, services, choices)
+    let clipboard = Box::new(x11::clipboard::XClipboard::new(display));
+    Desktop::new(screen, input, elements, Box::new(windows), apps, services(place, clipboard), choices)
+}
+
+/// What a session offers beside its windows; all but the clipboard needs no display.
+fn services(place: &Place, clipboard: Box<dyn Clipboard>) -> Services {
+    Services {
+        clipboard,
+        audio: Box::new(audio::PulseAudio::new(place.audio.clone())),
+        system: Box::new(system::Machine {
+            root: "/".into(),
+            bus: place.machine_bus.clone(),
+            session: place.facts.clone(),
+        }),
+        notifications: Box::new(notification::Daemon::new(place.buses.session.clone())),
+    }
+}
+
+fn service_choices() -> [Choice; 3] {
+    [
+        ("audio", "pulse", "the native protocol of PulseAudio, which PipeWire speaks too"),
+        ("system", "linux", "/proc and /sys, and UPower where it runs"),
+        ("notifications", "dbus", "org.freedesktop.Notifications on the session bus, whoever has it"),
+    ]
+    .map(|(capability, provider, reason)| Choice {
+        capability,
+        provider: Ok(provider),
+        reason: reason.to_owned(),
+    })
 }
 
 /// Switches accessibility on in the session: what `deskhand doctor --fix` does. Applications that run

@@ -7,6 +7,7 @@ pub mod elements;
 pub mod evidence;
 pub mod find;
 pub mod keyboard;
+pub mod notifications;
 pub mod page;
 pub mod pointer;
 pub mod screen;
@@ -33,6 +34,7 @@ static TABLES: &[&[Row]] = &[
     audio::TOOLS,
     system::TOOLS,
     clipboard::TOOLS,
+    notifications::TOOLS,
     steps::TOOLS,
 ];
 

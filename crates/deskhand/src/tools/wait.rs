@@ -2,11 +2,13 @@
 
 use super::elements::{ElementInfo, Wanted};
 use super::find::{self, Which};
+use super::notifications::NotificationInfo;
 use super::target;
 use super::windows::WindowInfo;
 use crate::call::Context;
 use crate::tool::{Data, Effect, Group, Ranged, Row, Tool};
 use deskhand_core::element::Bounds;
+use deskhand_core::notification::{NotificationEvent, NotificationWatch, Shown};
 use deskhand_core::watch::Watch;
 use deskhand_core::{Code, Error, Result};
 use schemars::JsonSchema;
@@ -17,7 +19,7 @@ use std::time::{Duration, Instant};
 pub static TOOLS: &[Row] = &[Row::of::<WaitFor>()];
 
 /// Wait until one of the conditions holds: an element, a text or a window is there (or gone), the pixels
-/// have come to rest, a process has ended. Several are alternatives: the reply says which came true.
+/// have come to rest, a process has ended, a notification arrives. Several are alternatives: the reply says which came true.
 #[derive(Deserialize, JsonSchema, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct WaitFor {
@@ -37,6 +39,8 @@ pub struct WaitFor {
     pub gone: bool,
     /// No pixel changed for this long.
     pub still_ms: Option<Ranged<50, 10_000>>,
+    /// A notification arrives whose title or message holds this; any at all with an empty text.
+    pub notification: Option<String>,
     /// This process has ended.
     pub process_ended: Option<Ranged<1, 4_194_304>>,
     /// Look for elements, texts and pixels only in this window.
@@ -59,6 +63,9 @@ pub struct Came {
     /// The window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<WindowInfo>,
+    /// The notification.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notification: Option<NotificationInfo>,
     /// How long it took.
     pub waited_ms: u64,
 }
@@ -88,9 +95,10 @@ impl Tool for WaitFor {
             && self.window_title.is_none()
             && self.still_ms.is_none()
             && self.process_ended.is_none()
+            && self.notification.is_none()
         {
             return Err(Error::new(Code::MissingRequiredParameter, "Nothing says what to wait for.").expected(
-                "at least one of selector, role, title, identifier, text, window_title, still_ms, process_ended",
+                "at least one of selector, role, title, identifier, text, window_title, still_ms, process_ended, notification",
             ));
         }
         let came = cx.aside(|| self.wait(cx, wanted.as_ref()))?;
@@ -101,7 +109,7 @@ impl Tool for WaitFor {
 
 impl Came {
     fn of(condition: &'static str) -> Came {
-        Came { condition, element: None, matches: None, window: None, waited_ms: 0 }
+        Came { condition, element: None, matches: None, window: None, notification: None, waited_ms: 0 }
     }
 }
 
@@ -114,6 +122,12 @@ impl WaitFor {
         };
         let mut rest =
             self.still_ms.map(|_| Rest { since: Instant::now(), mark: cx.desktop.screen.mark(&cx.call) });
+        let mut notices = match &self.notification {
+            Some(text) => {
+                Some(Arrivals { watch: cx.desktop.notifications.watch(&cx.call)?, text: text.to_lowercase() })
+            }
+            None => None,
+        };
         let mut seen = String::new();
         loop {
             match self.look(cx, wanted, rest.as_mut(), &mut seen) {
@@ -129,6 +143,20 @@ impl WaitFor {
             })?;
             let pause = if rest.is_some() { Duration::from_millis(20) } else { Duration::from_millis(200) };
             let until = (Instant::now() + pause).min(cx.call.deadline());
+            if let Some(notices) = &mut notices {
+                // The others are looked at between two of these short waits.
+                let until = until.min(Instant::now() + Duration::from_millis(50));
+                match notices.next(cx, until) {
+                    Ok(Some(shown)) => {
+                        let notification = Some(NotificationInfo::of(shown));
+                        return Ok(Came { notification, ..Came::of("notification") });
+                    }
+                    Ok(None) => continue,
+                    // The check above tells it better.
+                    Err(error) if error.code == Code::Timeout => continue,
+                    Err(error) => return Err(error),
+                }
+            }
             match &mut watch {
                 Some(watch) if rest.is_none() => {
                     next_burst(watch.as_mut(), cx, until)
@@ -246,6 +274,13 @@ impl WaitFor {
         if self.still_ms.is_some() {
             words.push("a still screen".to_owned());
         }
+        if let Some(text) = &self.notification {
+            words.push(if text.is_empty() {
+                "a notification".to_owned()
+            } else {
+                format!("a notification with {text:?}")
+            });
+        }
         if let Some(pid) = self.process_ended {
             words.push(format!("the end of process {}", pid.get()));
         }
@@ -260,6 +295,34 @@ fn next_burst(watch: &mut dyn Watch, cx: &Context, until: Instant) -> Result<()>
         while watch.next(&cx.call, burst)?.is_some() {}
     }
     Ok(())
+}
+
+/// Notifications as they arrive.
+struct Arrivals {
+    watch: Box<dyn NotificationWatch>,
+    /// In small letters.
+    text: String,
+}
+
+impl Arrivals {
+    /// The next one that holds the text, by `until`.
+    fn next(&mut self, cx: &Context, until: Instant) -> Result<Option<Shown>> {
+        while let Some(event) = self.watch.next(&cx.call, until)? {
+            match event {
+                NotificationEvent::Shown(shown)
+                    if [&shown.title, &shown.message]
+                        .iter()
+                        .any(|said| said.to_lowercase().contains(&self.text)) =>
+                {
+                    return Ok(Some(shown));
+                }
+                NotificationEvent::Shown(_)
+                | NotificationEvent::Closed { .. }
+                | NotificationEvent::Acted { .. } => {}
+            }
+        }
+        Ok(None)
+    }
 }
 
 /// Since when nothing was drawn.

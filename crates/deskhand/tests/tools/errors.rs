@@ -13,7 +13,7 @@ use std::fmt::Write;
 
 /// Every capability of a desktop.
 const EVERYTHING: &[&str] =
-    &["screen", "input", "elements", "windows", "apps", "audio", "system", "clipboard"];
+    &["screen", "input", "elements", "windows", "apps", "audio", "system", "clipboard", "notifications"];
 const SAVE: &str = "save-button";
 const TITLE: &str = "text_field[name=\"Title\"]";
 
@@ -57,6 +57,15 @@ fn ordinary(desk: &Desk, tool: &str) -> Value {
         "delete_application" => {
             desk.data("open_application", json!({ "application": "Calculator" }));
             json!({ "application": "Calculator" })
+        }
+        "send_notification" => json!({ "title": "Tea", "message": "It is ready." }),
+        "list_notifications" => json!({ "watch": true }),
+        "act_on_notification" => {
+            let tea = json!({ "title": "Tea", "message": "", "actions": ["Drink", "Later"] });
+            json!({ "id": desk.data("send_notification", tea)["id"], "action": "Drink" })
+        }
+        "dismiss_notification" => {
+            json!({ "id": desk.data("send_notification", json!({ "title": "Tea", "message": "" }))["id"] })
         }
         "get_system_info" | "get_battery_status" => json!({}),
         "get_volume" | "get_mute_status" | "list_audio_outputs" => json!({}),
@@ -109,6 +118,9 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
                 (None, _) => return None,
             }
         }
+        (Code::Unsupported, "act_on_notification") => {
+            fail_everything_of(&desk, "notifications", Code::Unsupported, "Nobody shows any here.");
+        }
         (Code::Unsupported, name) => {
             // Each tool needs at least one of these.
             let needs = match name {
@@ -124,6 +136,7 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
                     Group::Audio => "audio",
                     Group::System => "system",
                     Group::Clipboard => "clipboard",
+                    Group::Notifications => "notifications",
                     Group::Steps => "windows",
                 },
             };
@@ -179,6 +192,18 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
         (Code::PermissionDenied, "quit_app") => {
             without(&[], json!({ "force": true }));
             fail_everything_of(&desk, "apps.terminate", Code::PermissionDenied, "It may not be ended.");
+        }
+        (Code::PermissionDenied, "list_notifications") => {
+            fail_everything_of(&desk, "notifications.watch", code, "The bus does not let itself be watched.");
+        }
+        (Code::TargetChanged, "act_on_notification") => {
+            desk.data("dismiss_notification", json!({ "id": arguments["id"] }));
+        }
+        (
+            Code::PermissionDenied | Code::ElementNotActionable | Code::AmbiguousTarget,
+            "act_on_notification",
+        ) => {
+            fail_everything_of(&desk, "notifications.invoke", code, "Its popup cannot be worked.");
         }
         (Code::PermissionDenied, _) if row.group == Group::Audio => {
             fail_everything_of(&desk, "audio", Code::PermissionDenied, "It does not let this user in.");

@@ -14,6 +14,7 @@ mod errors;
 mod keyboard;
 mod lane;
 mod masking;
+mod notifications;
 mod pointer;
 mod policy;
 mod random;
