@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-/// A modifier key. `option` is `alt`, `command`, `win` and `super` are `meta`; `primary` is the one that
-/// shortcuts use on this system (Command on macOS, Ctrl elsewhere).
+// `option` is `alt`; `command`, `win` and `super` are `meta`.
+/// A modifier key; `primary` is the one of shortcuts: Command on macOS, Ctrl elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Modifier {

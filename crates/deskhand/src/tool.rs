@@ -461,8 +461,8 @@ fn flatten_choice(object: &mut Map<String, Value>, choice: &str) {
     }
 }
 
-/// The outline of an answer: what a client needs to read it. Its words say what they mean, and each one
-/// costs every client's model; types below the second level and long vocabularies are left out.
+/// The outline of an answer: what is always there. Its words say what they mean, and each one costs every
+/// client's model; types below the second level and long vocabularies are left out.
 fn outline(schema: &Value, depth: u32) -> Value {
     let mut kept = Map::new();
     for name in ["type", "required"] {
@@ -475,7 +475,11 @@ fn outline(schema: &Value, depth: u32) -> Value {
     }
     if depth == 0 {
         let inside = schema.get("properties").and_then(Value::as_object);
-        let inside = inside.into_iter().flatten().map(|(name, member)| (name.clone(), outline(member, 1)));
+        let always = |name: &str| {
+            schema.get("required").and_then(Value::as_array).is_none_or(|all| all.contains(&json!(name)))
+        };
+        let inside = inside.into_iter().flatten().filter(|(name, _)| always(name));
+        let inside = inside.map(|(name, member)| (name.clone(), outline(member, 1)));
         kept.insert("properties".to_owned(), Value::Object(inside.collect()));
     } else {
         kept.remove("required");
