@@ -13,7 +13,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         if let std::collections::hash_map::Entry::Vacant(place) = known.entry(pid) {
             place.insert(futures_lite::future::block_on(limit::Application::find(pid))?);
         }
-        let (items, places) = futures_lite::future::block_on(known[&pid].read())?;
+        // What Qt 5 keeps has another shape, and nothing in it.
+        let (items, places) = futures_lite::future::block_on(known[&pid].read()).unwrap_or_default();
         let mut out = std::io::stdout().lock();
         out.write_all(format!("{items} {places}\n").as_bytes())?;
         out.flush()?;
