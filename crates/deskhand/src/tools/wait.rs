@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 /// The table of this noun.
 pub static TOOLS: &[Row] = &[Row::of::<WaitFor>()];
 
-/// Wait until one of the conditions holds: an element, a text or a window is there (or gone), the pixels
-/// have come to rest, a process has ended, a notification arrives. Several are alternatives: the reply says which came true.
+/// Wait until one of these conditions holds: an element, a text, a window, a notification is there, the
+/// pixels rest, a process has ended. The reply says which came true.
 #[derive(Deserialize, JsonSchema, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct WaitFor {
@@ -39,7 +39,7 @@ pub struct WaitFor {
     pub gone: bool,
     /// No pixel changed for this long.
     pub still_ms: Option<Ranged<50, 10_000>>,
-    /// A notification arrives whose title or message holds this; any at all with an empty text.
+    /// A notification arrives that says this.
     pub notification: Option<String>,
     /// This process has ended.
     pub process_ended: Option<Ranged<1, 4_194_304>>,
