@@ -34,8 +34,8 @@ def row(section, what, ours, unit, others=(), goal="", holds=None):
 
 
 def turns(runs, before, at_once=1, **actions):
-    """Median of each action's milliseconds; the actions take turns, of `at_once` runs each, so that the caches
-    hold what an action does and not what another did. An action that fails is left out."""
+    """Median of each action's milliseconds; the actions take turns, of `at_once` runs each: then the caches
+    hold what an action does and not what another did, and the first turn counts for none. An action that fails is left out."""
     times, failed = {name: [] for name in actions}, {}
     number = 0
     for turn in range(-(-runs // at_once) + 1):
@@ -82,16 +82,16 @@ def pictures():
 
         actions = {"deskhand": lambda: deskhand.picture()[0], "limit": lambda: limit.picture("png 0")}
         actions |= {peer.name: (lambda peer=peer: checked(peer.picture())) for peer in others}
-        found = turns(RUNS, sweep, at_once=10, **actions)
+        found = turns(RUNS, sweep, at_once=RUNS, **actions)
         ours, at_least = found.pop("deskhand"), 3.5 if scenery.width > 3000 else 5
         picture_rows(size, ours, found, at_least)
         weigh(size, deskhand, [peer for peer in others if peer.name in found])
 
-        found = turns(RUNS, sweep, at_once=10, deskhand=lambda: deskhand.picture(format="jpeg", quality=80)[0],
+        found = turns(RUNS, sweep, at_once=RUNS, deskhand=lambda: deskhand.picture(format="jpeg", quality=80)[0],
                       limit=lambda: limit.picture("jpeg 0"))
         ratio_row("pictures", f"JPEG q80, {size}", found, "limit", 1.3)
         if scenery.width > 3000:
-            found = turns(RUNS, sweep, at_once=10, deskhand=lambda: deskhand.picture(max_width=1280)[0],
+            found = turns(RUNS, sweep, at_once=RUNS, deskhand=lambda: deskhand.picture(max_width=1280)[0],
                           limit=lambda: limit.picture("png 1280"))
             ratio_row("pictures", f"PNG, {size} shown at 1280 wide", found, "limit", 1.3)
         spent, reply = deskhand.picture_of_default()

@@ -420,6 +420,12 @@ impl Transform for Plain {
         if object.get("maximum").and_then(Value::as_u64).is_some_and(|most| most >= u64::from(u32::MAX)) {
             object.remove("maximum");
         }
+        if object.contains_key("description")
+            && let Some(Value::Object(items)) = object.get_mut("items")
+        {
+            // What the list is says what its items are.
+            items.remove("description");
+        }
         if let Some(Value::String(text)) = object.get_mut("description") {
             *text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         }
@@ -470,7 +476,7 @@ fn outline(schema: &Value, depth: u32) -> Value {
             kept.insert(name.to_owned(), value.clone());
         }
     }
-    if let Some(values) = schema.get("enum").and_then(Value::as_array).filter(|values| values.len() <= 5) {
+    if let Some(values) = schema.get("enum").and_then(Value::as_array).filter(|values| values.len() <= 2) {
         kept.insert("enum".to_owned(), json!(values));
     }
     if depth == 0 {

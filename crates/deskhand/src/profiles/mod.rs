@@ -56,6 +56,7 @@ const STANDARD: &[&str] = &[
     "list_windows",
     "list_displays",
     "list_running_apps",
+    "get_system_info",
     "click",
     "move_mouse",
     "drag",
@@ -69,6 +70,9 @@ const STANDARD: &[&str] = &[
     "set_window",
     "launch_app",
     "quit_app",
+    "get_clipboard",
+    "set_clipboard",
+    "send_notification",
     "run_steps",
 ];
 

@@ -87,7 +87,7 @@ pub struct Click {
     pub button: Button,
     /// 2 is a double click, 3 a triple click.
     pub click_count: Option<Ranged<1, 3>>,
-    /// Keys held meanwhile.
+    /// Keys held meanwhile; primary is Command on macOS, Ctrl elsewhere.
     pub modifiers: Vec<Modifier>,
     /// Look this long for a consequence; 100 by default, 0 not at all.
     pub settle_ms: Option<Ranged<0, 10_000>>,
