@@ -94,6 +94,7 @@ impl Demo<'_> {
             json!({ "element": "text_area:focused, text_area", "window": editor }),
         )?;
         expect(read["value"].as_str() == Some(UNICODE), "the editor holds exactly what was typed", &read)?;
+        self.around_the_windows()?;
         for (window, x, y) in [(calculator, 80, 120), (editor, 480, 120)] {
             self.confirmed(
                 "put the windows side by side",
@@ -103,6 +104,31 @@ impl Demo<'_> {
         }
         self.step("wait for the screen to rest", "wait_for", json!({ "still_ms": 300, "timeout_ms": 5000 }))?;
         self.step("take a picture", "take_screenshot", json!({ "file_path": picture, "overwrite": true }))?;
+        Ok(())
+    }
+
+    /// What a desktop has beside its windows.
+    fn around_the_windows(&mut self) -> Result<()> {
+        self.confirmed("copy a text", "set_clipboard", json!({ "text": UNICODE }))?;
+        let copied = self.step("read the clipboard", "get_clipboard", json!({}))?;
+        expect(copied["text"].as_str() == Some(UNICODE), "the clipboard holds what was copied", &copied)?;
+        self.confirmed(
+            "notify the person",
+            "send_notification",
+            json!({ "title": "Deskhand", "message": "The calculator says 8." }),
+        )?;
+        let sound = ["-n", "--exit-idle-time=-1", "-Lmodule-native-protocol-unix", "-Lmodule-null-sink"];
+        self.step(
+            "start an audio server",
+            "launch_app",
+            json!({ "application": "pulseaudio", "arguments": sound, "wait_ms": 0 }),
+        )?;
+        let patience = deskhand_core::Call::with_timeout(Duration::from_secs(10));
+        patience.until("waiting for the audio server", || {
+            let asked = self.request("tools/call", json!({ "name": "get_volume", "arguments": {} }))?;
+            Ok((asked["isError"] != true).then_some(()))
+        })?;
+        self.confirmed("set the volume", "set_volume", json!({ "volume": 40 }))?;
         Ok(())
     }
 
