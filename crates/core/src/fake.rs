@@ -45,12 +45,14 @@
 //! an interpreter.
 //!
 //! Sound comes out of `speakers` ("Built-in speakers", the default, at 60 %) and `headset`
-//! ("USB headset", at 100 %, muted). It runs on a battery that is 80 % full.
+//! ("USB headset", at 100 %, muted). It runs on a battery that is 80 % full. What elements show as their name
+//! and text can be read from its pixels, in English.
 
 mod apps;
 mod audio;
 mod elements;
 mod input;
+mod ocr;
 mod scene;
 mod screen;
 mod system;
@@ -70,6 +72,7 @@ use crate::element::{ElementId, NoElements};
 use crate::error::{Code, Error, Result};
 use crate::geometry::Display;
 use crate::input::{Held, NoInput};
+use crate::ocr::NoOcr;
 use crate::screen::NoScreen;
 use crate::system::NoSystem;
 use crate::window::{NoWindows, Window, WindowId};
@@ -118,7 +121,8 @@ impl Fake {
         self
     }
 
-    /// Without a capability: `screen`, `input`, `elements`, `windows`, `apps`, `audio` or `system`.
+    /// Without a capability: `screen`, `input`, `elements`, `windows`, `apps`, `audio`, `system`
+    /// or `ocr`.
     pub fn without(mut self, capability: &'static str) -> Fake {
         self.missing.push(capability);
         self
@@ -148,12 +152,12 @@ impl Fake {
                 remedy: "Build it with one.".to_owned(),
             })
         };
-        let choices =
-            ["screen", "input", "elements", "windows", "apps", "audio", "system"].map(|capability| Choice {
-                capability,
-                provider: missing(capability).map_or(Ok("fake"), Err),
-                reason: "It is a fake desktop.".to_owned(),
-            });
+        let all = ["screen", "input", "elements", "windows", "apps", "audio", "system", "ocr"];
+        let choices = all.map(|capability| Choice {
+            capability,
+            provider: missing(capability).map_or(Ok("fake"), Err),
+            reason: "It is a fake desktop.".to_owned(),
+        });
         // The provider, or the stand-in where the capability is missing.
         macro_rules! part {
             ($capability:literal, $stand_in:expr) => {
@@ -169,7 +173,11 @@ impl Fake {
             part!("elements", NoElements),
             part!("windows", NoWindows),
             part!("apps", NoApps),
-            Services { audio: part!("audio", NoAudio), system: part!("system", NoSystem) },
+            Services {
+                audio: part!("audio", NoAudio),
+                system: part!("system", NoSystem),
+                ocr: part!("ocr", NoOcr),
+            },
             choices.to_vec(),
         );
         (desktop, Arc::new(Control(provider)))

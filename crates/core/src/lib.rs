@@ -15,6 +15,7 @@ pub mod input;
 pub mod key;
 pub mod lane;
 pub mod near;
+pub mod ocr;
 pub mod screen;
 pub mod selector;
 pub mod system;

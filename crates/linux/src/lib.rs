@@ -3,6 +3,7 @@
 pub mod app;
 pub mod atspi;
 pub mod audio;
+pub mod ocr;
 pub mod session;
 pub mod system;
 pub mod x11;
@@ -84,7 +85,9 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
     };
     choose("audio", Ok("pulse"), "the native protocol of PulseAudio, which PipeWire speaks too");
     choose("system", Ok("linux"), "/proc and /sys, and UPower where it runs");
+    choose("ocr", Ok("tesseract"), "tesseract on PATH, as a process for each reading");
     let services = Services {
+        ocr: Box::new(ocr::Tesseract::new("tesseract")),
         audio: Box::new(audio::PulseAudio::new(place.audio.clone())),
         system: Box::new(system::Machine {
             root: "/".into(),

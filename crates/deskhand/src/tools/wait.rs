@@ -2,13 +2,14 @@
 
 use super::elements::{ElementInfo, Wanted};
 use super::find::{self, Which};
+use super::ocr::{self, Seen};
 use super::target;
 use super::windows::WindowInfo;
 use crate::call::Context;
 use crate::tool::{Data, Effect, Group, Ranged, Row, Tool};
 use deskhand_core::element::Bounds;
 use deskhand_core::watch::Watch;
-use deskhand_core::{Code, Error, Result};
+use deskhand_core::{Code, Error, Rect, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
@@ -31,6 +32,8 @@ pub struct WaitFor {
     pub identifier: Option<String>,
     /// A text that some element shows.
     pub text: Option<String>,
+    /// A text that is seen on the screen (OCR), in `window` if given.
+    pub seen_text: Option<String>,
     /// A window whose title holds this.
     pub window_title: Option<String>,
     /// Wait until it is gone instead.
@@ -59,6 +62,9 @@ pub struct Came {
     /// The window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<WindowInfo>,
+    /// Where the text is seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seen: Option<Seen>,
     /// How long it took.
     pub waited_ms: u64,
 }
@@ -67,7 +73,7 @@ impl Tool for WaitFor {
     const NAME: &'static str = "wait_for";
     const EFFECT: Effect = Effect::Read;
     const ERRORS: &'static [Code] =
-        &[Code::InvalidSelector, Code::WindowNotFound, Code::AmbiguousTarget, Code::PermissionDenied];
+        &[Code::InvalidSelector, Code::WindowNotFound, Code::AmbiguousTarget, Code::PermissionDenied, Code::WindowMinimized];
     const GROUP: Group = Group::Elements;
     type Output = Data<Came>;
 
@@ -86,11 +92,12 @@ impl Tool for WaitFor {
         };
         if wanted.is_none()
             && self.window_title.is_none()
+            && self.seen_text.is_none()
             && self.still_ms.is_none()
             && self.process_ended.is_none()
         {
             return Err(Error::new(Code::MissingRequiredParameter, "Nothing says what to wait for.").expected(
-                "at least one of selector, role, title, identifier, text, window_title, still_ms, process_ended",
+                "at least one of selector, role, title, identifier, text, seen_text, window_title, still_ms, process_ended",
             ));
         }
         let came = cx.aside(|| self.wait(cx, wanted.as_ref()))?;
@@ -101,7 +108,7 @@ impl Tool for WaitFor {
 
 impl Came {
     fn of(condition: &'static str) -> Came {
-        Came { condition, element: None, matches: None, window: None, waited_ms: 0 }
+        Came { condition, element: None, matches: None, window: None, seen: None, waited_ms: 0 }
     }
 }
 
@@ -115,8 +122,9 @@ impl WaitFor {
         let mut rest =
             self.still_ms.map(|_| Rest { since: Instant::now(), mark: cx.desktop.screen.mark(&cx.call) });
         let mut seen = String::new();
+        let mut reading = Reading::default();
         loop {
-            match self.look(cx, wanted, rest.as_mut(), &mut seen) {
+            match self.look(cx, wanted, rest.as_mut(), &mut reading, &mut seen) {
                 Ok(Some(came)) => return Ok(came),
                 Ok(None) => {}
                 // The time may be up in the middle of a look.
@@ -156,6 +164,7 @@ impl WaitFor {
         cx: &Context,
         wanted: Option<&Wanted>,
         rest: Option<&mut Rest>,
+        reading: &mut Reading,
         seen: &mut String,
     ) -> Result<Option<Came>> {
         if let Some(pid) = self.process_ended
@@ -175,6 +184,11 @@ impl WaitFor {
         }
         if let Some(wanted) = wanted
             && let Some(came) = self.look_for_elements(cx, wanted, seen)?
+        {
+            return Ok(Some(came));
+        }
+        if let Some(text) = &self.seen_text
+            && let Some(came) = self.look_for_text(cx, text, reading, seen)?
         {
             return Ok(Some(came));
         }
@@ -212,6 +226,46 @@ impl WaitFor {
         Ok(Some(Came { element, matches: Some(matches.len()), ..Came::of("element") }))
     }
 
+    /// Reads only after pixels changed: reading is what takes long.
+    fn look_for_text(
+        &self,
+        cx: &Context,
+        text: &str,
+        reading: &mut Reading,
+        seen: &mut String,
+    ) -> Result<Option<Came>> {
+        let window = match self.window.as_ref().or(self.application.as_ref()) {
+            Some(name) => match target::window(cx, name) {
+                Ok(window) => Some(window),
+                // One that is not there yet may come, and its text is gone.
+                Err(error) if error.code == Code::WindowNotFound => {
+                    *seen = error.message;
+                    return Ok(self.gone.then(|| Came::of("seen_text")));
+                }
+                Err(error) => return Err(error),
+            },
+            None => None,
+        };
+        let area = match &window {
+            Some(window) => window.bounds,
+            None => deskhand_core::geometry::desktop_bounds(&cx.desktop.screen.displays(&cx.call)?),
+        };
+        let mark = cx.desktop.screen.mark(&cx.call)?;
+        if let Some((last, of)) = &reading.last
+            && *of == area
+            && !cx.desktop.screen.changed_since(&cx.call, *last, area)?
+        {
+            return Ok(None);
+        }
+        let places = ocr::look_for(cx, text, window.as_ref())?;
+        reading.last = Some((mark, area));
+        *seen = format!("the text is seen at {} places", places.len());
+        if places.is_empty() != self.gone {
+            return Ok(None);
+        }
+        Ok(Some(Came { matches: Some(places.len()), seen: places.into_iter().next(), ..Came::of("seen_text") }))
+    }
+
     fn look_for_rest(&self, cx: &Context, rest: &mut Rest, still: Duration) -> Result<Option<Came>> {
         let area = match &self.window {
             Some(name) => target::window(cx, name)?.bounds,
@@ -237,6 +291,7 @@ impl WaitFor {
             ("the name", &self.title),
             ("the identifier", &self.identifier),
             ("the text", &self.text),
+            ("the seen text", &self.seen_text),
             ("the window title", &self.window_title),
         ] {
             if let Some(text) = text {
@@ -260,6 +315,12 @@ fn next_burst(watch: &mut dyn Watch, cx: &Context, until: Instant) -> Result<()>
         while watch.next(&cx.call, burst)?.is_some() {}
     }
     Ok(())
+}
+
+/// What was read of the screen last, and where.
+#[derive(Default)]
+struct Reading {
+    last: Option<(u64, Rect)>,
 }
 
 /// Since when nothing was drawn.
