@@ -9,6 +9,7 @@ use crate::error::{Code, Error, Result};
 use crate::input::{Clicks, Hands, Held, Holds, Input};
 use crate::lane::{ClientId, Lane};
 use crate::notification::{NoNotifications, Notifications};
+use crate::ocr::{NoOcr, Ocr};
 use crate::screen::Screen;
 use crate::system::{NoSystem, System};
 use crate::window::Windows;
@@ -34,6 +35,8 @@ pub struct Desktop {
     pub clipboard: Box<dyn Clipboard>,
     /// Notifications.
     pub notifications: Box<dyn Notifications>,
+    /// Text that is only pixels.
+    pub ocr: Box<dyn Ocr>,
     /// Which provider was chosen for each capability, and why.
     pub choices: Vec<Choice>,
     /// The order in which changes are made.
@@ -54,6 +57,8 @@ pub struct Services {
     pub clipboard: Box<dyn Clipboard>,
     /// Notifications.
     pub notifications: Box<dyn Notifications>,
+    /// Text that is only pixels.
+    pub ocr: Box<dyn Ocr>,
 }
 
 impl Services {
@@ -64,6 +69,7 @@ impl Services {
             system: Box::new(NoSystem(missing.clone())),
             clipboard: Box::new(NoClipboard(missing.clone())),
             notifications: Box::new(NoNotifications(missing.clone())),
+            ocr: Box::new(NoOcr(missing.clone())),
         }
     }
 }
@@ -117,6 +123,7 @@ impl Desktop {
             system: services.system,
             clipboard: services.clipboard,
             notifications: services.notifications,
+            ocr: services.ocr,
             choices,
             lane: Lane::default(),
             input,

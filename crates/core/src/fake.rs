@@ -45,7 +45,8 @@
 //! an interpreter. The clipboard is empty; Ctrl+V pastes its text where text can be edited.
 //!
 //! Sound comes out of `speakers` ("Built-in speakers", the default, at 60 %) and `headset`
-//! ("USB headset", at 100 %, muted). It runs on a battery that is 80 % full.
+//! ("USB headset", at 100 %, muted). It runs on a battery that is 80 % full. What elements show as their name
+//! and text can be read from its pixels, in English.
 
 mod apps;
 mod audio;
@@ -53,6 +54,7 @@ mod clipboard;
 mod elements;
 mod input;
 mod notification;
+mod ocr;
 mod scene;
 mod screen;
 mod system;
@@ -74,6 +76,7 @@ use crate::error::{Code, Error, Result};
 use crate::geometry::Display;
 use crate::input::{Held, NoInput};
 use crate::notification::NoNotifications;
+use crate::ocr::NoOcr;
 use crate::screen::NoScreen;
 use crate::system::NoSystem;
 use crate::window::{NoWindows, Window, WindowId};
@@ -122,8 +125,8 @@ impl Fake {
         self
     }
 
-    /// Without a capability: `screen`, `input`, `elements`, `windows`, `apps`, `audio`, `system`, `clipboard` or
-    /// `notifications`.
+    /// Without a capability: `screen`, `input`, `elements`, `windows`, `apps`, `audio`, `system`, `clipboard`,
+    /// `notifications` or `ocr`.
     pub fn without(mut self, capability: &'static str) -> Fake {
         self.missing.push(capability);
         self
@@ -163,6 +166,7 @@ impl Fake {
             "system",
             "clipboard",
             "notifications",
+            "ocr",
         ]
         .map(|capability| Choice {
             capability,
@@ -189,6 +193,7 @@ impl Fake {
                 system: part!("system", NoSystem),
                 clipboard: part!("clipboard", NoClipboard),
                 notifications: part!("notifications", NoNotifications),
+                ocr: part!("ocr", NoOcr),
             },
             choices.to_vec(),
         );

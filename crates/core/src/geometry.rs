@@ -316,6 +316,22 @@ impl Frame {
         ))
     }
 
+    /// Where the part of a rectangle that it shows lies in this frame, to whole pixels outward.
+    pub fn rect_from_screen(&self, rect: Rect) -> Option<Rect> {
+        let seen = self.shows.intersection(&rect)?;
+        let along = |distance: i64, own: u32, screen: u32| distance * i64::from(own) / i64::from(screen);
+        let up = |distance: i64, own: u32, screen: u32| {
+            (distance * i64::from(own) + i64::from(screen) - 1) / i64::from(screen)
+        };
+        let (left, top) = (i64::from(self.shows.x), i64::from(self.shows.y));
+        let (size, shows) = (self.size, self.shows);
+        let x = along(i64::from(seen.x) - left, size.width, shows.width);
+        let y = along(i64::from(seen.y) - top, size.height, shows.height);
+        let width = up(seen.right() - left, size.width, shows.width) - x;
+        let height = up(seen.bottom() - top, size.height, shows.height) - y;
+        Some(Rect::new(clamp_to_i32(x), clamp_to_i32(y), clamp_to_u32(width), clamp_to_u32(height)))
+    }
+
     /// Its pixels per screen pixel, horizontally.
     pub fn scale(&self) -> f64 {
         if self.shows.width == 0 { 1.0 } else { f64::from(self.size.width) / f64::from(self.shows.width) }

@@ -17,6 +17,7 @@ pub mod key;
 pub mod lane;
 pub mod near;
 pub mod notification;
+pub mod ocr;
 pub mod screen;
 pub mod selector;
 pub mod system;

@@ -94,6 +94,7 @@ pub fn without(missing: &Missing) -> Arc<Desktop> {
             "system",
             "clipboard",
             "notifications",
+            "ocr",
         ]
         .map(choice)
         .into(),

@@ -113,6 +113,7 @@ fn probe(desktop: &Arc<Desktop>, capability: &str) -> Result<String> {
                 .collect();
             Ok(format!("{} output(s): {}", outputs.len(), names.join(", ")))
         }
+        "ocr" => Ok(format!("reads {}", desktop.ocr.languages(&call)?.join(", "))),
         "system" => {
             let (info, power) = (desktop.system.info(&call)?, desktop.system.power(&call)?);
             let batteries = power.batteries.len();

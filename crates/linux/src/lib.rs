@@ -4,6 +4,7 @@ pub mod app;
 pub mod atspi;
 pub mod audio;
 pub mod notification;
+pub mod ocr;
 pub mod session;
 pub mod system;
 pub mod x11;
@@ -133,6 +134,7 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
 fn services(place: &Place, clipboard: Box<dyn Clipboard>) -> Services {
     Services {
         clipboard,
+        ocr: Box::new(ocr::Tesseract::new("tesseract")),
         audio: Box::new(audio::PulseAudio::new(place.audio.clone())),
         system: Box::new(system::Machine {
             root: "/".into(),
@@ -143,10 +145,11 @@ fn services(place: &Place, clipboard: Box<dyn Clipboard>) -> Services {
     }
 }
 
-fn service_choices() -> [Choice; 3] {
+fn service_choices() -> [Choice; 4] {
     [
         ("audio", "pulse", "the native protocol of PulseAudio, which PipeWire speaks too"),
         ("system", "linux", "/proc and /sys, and UPower where it runs"),
+        ("ocr", "tesseract", "tesseract on PATH, as a process for each reading"),
         ("notifications", "dbus", "org.freedesktop.Notifications on the session bus, whoever has it"),
     ]
     .map(|(capability, provider, reason)| Choice {

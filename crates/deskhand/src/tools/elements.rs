@@ -2,6 +2,7 @@
 
 use super::evidence::{Acted, Witness, changed, difference, short};
 use super::find::{self, Found, Which};
+use super::ocr::{self, Seen};
 use super::page::page;
 use super::{Alias, same};
 use super::{pointer, scroll};
@@ -390,6 +391,8 @@ pub struct FindElements {
     pub window: Option<String>,
     /// Also what does not show.
     pub include_hidden: bool,
+    /// Also where `text` (or `title`) is merely seen (OCR), under seen.
+    pub include_ocr: bool,
     /// How many at the most; 50 by default.
     pub page_size: Option<Ranged<1, 1000>>,
     /// next_page_token of the page before.
@@ -412,6 +415,9 @@ pub struct ElementList {
     /// Applications that did not answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub silent: Vec<Silent>,
+    /// Where the text is seen on the screen, whatever its application says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seen: Option<Vec<Seen>>,
 }
 
 impl Tool for FindElements {
@@ -424,9 +430,14 @@ impl Tool for FindElements {
         Code::WindowNotFound,
         Code::ApplicationNotFound,
         Code::PermissionDenied,
+        Code::WindowMinimized,
     ];
     const GROUP: Group = Group::Elements;
     type Output = Data<ElementList>;
+
+    fn patience(&self) -> Duration {
+        if self.include_ocr { ocr::PATIENCE } else { Duration::ZERO }
+    }
 
     fn call(self, cx: &Context) -> Result<Data<ElementList>> {
         let which =
@@ -438,6 +449,7 @@ impl Tool for FindElements {
             self.identifier.as_deref(),
             self.text.as_deref(),
         )?;
+        let seen = self.seen(cx)?;
         let tree = find::tree(cx, which, Bounds::Showing)?;
         let hidden = self.include_hidden || self.visible_only == Some(false);
         let matches: Vec<usize> = wanted
@@ -458,7 +470,26 @@ impl Tool for FindElements {
             truncated: tree.cut || next_page_token.is_some() || !tree.silent.is_empty(),
             next_page_token,
             silent: tree.silent,
+            seen,
         }))
+    }
+}
+
+impl FindElements {
+    /// Where the text is seen, if that was asked for.
+    fn seen(&self, cx: &Context) -> Result<Option<Vec<Seen>>> {
+        if !self.include_ocr {
+            return Ok(None);
+        }
+        let text = self.text.as_ref().or(self.title.as_ref()).ok_or_else(|| {
+            Error::new(Code::MissingRequiredParameter, "include_ocr looks for a text, and none is given.")
+                .expected("text or title")
+        })?;
+        let which = match (&self.window, &self.application) {
+            (Some(name), _) | (None, Some(name)) => Some(super::target::window(cx, name)?),
+            (None, None) => None,
+        };
+        ocr::look_for(cx, text, which.as_ref()).map(Some)
     }
 }
 

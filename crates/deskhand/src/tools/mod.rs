@@ -8,6 +8,7 @@ pub mod evidence;
 pub mod find;
 pub mod keyboard;
 pub mod notifications;
+pub mod ocr;
 pub mod page;
 pub mod pointer;
 pub mod screen;
@@ -24,6 +25,7 @@ use serde_json::Value;
 /// Every table, in the order in which tools are listed.
 static TABLES: &[&[Row]] = &[
     screen::TOOLS,
+    ocr::TOOLS,
     elements::TOOLS,
     wait::TOOLS,
     pointer::TOOLS,
@@ -51,6 +53,7 @@ pub struct Alias {
 /// Other names of tools.
 static ALIASES: &[&[Alias]] = &[
     screen::ALIASES,
+    ocr::ALIASES,
     elements::ALIASES,
     pointer::ALIASES,
     scroll::ALIASES,

@@ -3,6 +3,7 @@
 use super::elements::click_element;
 use super::evidence::{Acted, Pointer, Witness, pointer};
 use super::find::{self, Which};
+use super::ocr;
 use super::target::{self, At};
 use super::{Alias, same, with};
 use crate::call::Context;
@@ -83,6 +84,8 @@ pub struct Click {
     pub image: Option<String>,
     /// Click the middle of this element instead (ref or selector); refused when it is covered or disabled.
     pub element: Option<String>,
+    /// Click the middle of this text as it is seen (OCR), in `window` if given.
+    pub text: Option<String>,
     /// Which button.
     pub button: Button,
     /// 2 is a double click, 3 a triple click.
@@ -105,16 +108,27 @@ impl Tool for Click {
     type Output = Data<Acted>;
 
     fn patience(&self) -> Duration {
-        self.settle_ms.map_or(Duration::ZERO, Ranged::milliseconds)
+        let reading = if self.text.is_some() { ocr::PATIENCE } else { Duration::ZERO };
+        self.settle_ms.map_or(reading, |settle| reading + settle.milliseconds())
     }
 
     fn call(self, cx: &Context) -> Result<Data<Acted>> {
         let settle = self.settle_ms.map_or(cx.server.config.settle, Ranged::milliseconds);
         let count = self.click_count.map_or(1, |count| count.get() as u32);
-        let mut acted = if let Some(element) = &self.element {
-            if self.x.is_some() || self.y.is_some() {
-                return Err(Error::argument("Pass either element or x and y, not both."));
+        let is_point = self.x.is_some() || self.y.is_some();
+        if 1 < [self.element.is_some(), self.text.is_some(), is_point]
+            .into_iter()
+            .filter(|given| *given)
+            .count()
+        {
+            return Err(Error::argument("Pass one of element, text, or x and y."));
+        }
+        let mut acted = if let Some(text) = &self.text {
+            if self.display.is_some() || self.image.is_some() {
+                return Err(Error::argument("A text is looked for on the whole desktop or in window."));
             }
+            ocr::click(cx, text, self.window.as_deref(), self.button, count, &self.modifiers, settle)?
+        } else if let Some(element) = &self.element {
             let which = Which { element: Some(element), window: self.window.as_deref(), application: None };
             click_element(cx, &find::act(cx, which)?, self.button, count, &self.modifiers, settle)?
         } else {
@@ -256,6 +270,7 @@ impl Tool for DoubleClick {
             window: self.window,
             image: self.image,
             element: self.element,
+            text: None,
             button: self.button,
             click_count: Ranged::new(2),
             modifiers: self.modifiers,

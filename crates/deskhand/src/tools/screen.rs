@@ -2,6 +2,7 @@
 
 use super::evidence::short;
 use super::find::{self, Which};
+use super::ocr;
 use super::page::page;
 use super::target;
 use super::{Alias, same, with};
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The table of this noun.
 pub static TOOLS: &[Row] =
@@ -80,6 +82,11 @@ pub struct TakeScreenshot {
     pub overwrite: bool,
     /// If nothing changed since this image id, say only that.
     pub unchanged_since: Option<String>,
+    /// With the text that is seen in it and where (OCR).
+    pub include_ocr: bool,
+    /// Languages of that text; eng by default.
+    #[schemars(skip)]
+    pub languages: Vec<String>,
     #[schemars(skip)]
     #[doc(hidden)]
     pub include_shadow: Option<bool>,
@@ -90,7 +97,7 @@ pub struct TakeScreenshot {
 
 impl Tool for TakeScreenshot {
     const NAME: &'static str = "take_screenshot";
-    const HIDDEN: &'static [&'static str] = &["include_shadow", "include_cursor"];
+    const HIDDEN: &'static [&'static str] = &["include_shadow", "include_cursor", "languages"];
     const EFFECT: Effect = Effect::File;
     const ERRORS: &'static [Code] = &[
         Code::DisplayNotFound,
@@ -115,6 +122,10 @@ impl Tool for TakeScreenshot {
         if self.file_path.is_some() { Effect::File } else { Effect::Read }
     }
 
+    fn patience(&self) -> Duration {
+        if self.include_ocr { ocr::PATIENCE } else { Duration::ZERO }
+    }
+
     fn call(self, cx: &Context) -> Result<Reply> {
         let path =
             self.file_path.as_ref().map(|path| files::writable(cx, path, self.overwrite)).transpose()?;
@@ -134,6 +145,10 @@ impl Tool for TakeScreenshot {
             shows: shot.bitmap.shows,
             size: Size { width: encoded.width, height: encoded.height },
         };
+        let text = match self.include_ocr {
+            true => Some(ocr::of_picture(cx, &shot.bitmap, &frame, &self.languages)?),
+            false => None,
+        };
         let windows = shot.windows.iter().map(|window| (window.id, window.bounds)).collect();
         let image = cx.server.images.add(frame, shot.bitmap.serial, windows);
         let mut data = json!({
@@ -145,6 +160,9 @@ impl Tool for TakeScreenshot {
             "scale": (encoded.scale * 10_000.0).round() / 10_000.0,
             "format": encoded.mime.trim_start_matches("image/"),
         });
+        if let Some((_, lines)) = &text {
+            data["text_seen"] = json!(lines);
+        }
         if self.include_shadow.is_some() {
             data["ignored"] = json!(["include_shadow"]);
         }
@@ -154,17 +172,20 @@ impl Tool for TakeScreenshot {
             data["bytes"] = json!(encoded.length());
             return Ok(Reply::Data(data));
         }
-        let mut text = caption(&image, &shot, &encoded, options.format);
+        let mut told = caption(&image, &shot, &encoded, options.format);
         if self.include_shadow.is_some() {
-            text.push_str(" include_shadow has no effect here.");
+            told.push_str(" include_shadow has no effect here.");
         }
-        Ok(Reply::Picture(Picture { base64: encoded.base64(), mime: encoded.mime, text, data }))
+        if let Some((lines, _)) = text {
+            told.push_str(&format!("\n{lines}"));
+        }
+        Ok(Reply::Picture(Picture { base64: encoded.base64(), mime: encoded.mime, text: told, data }))
     }
 }
 
 /// What was captured.
-struct Shot {
-    bitmap: Arc<Bitmap>,
+pub(super) struct Shot {
+    pub(super) bitmap: Arc<Bitmap>,
     what: String,
     windows: Vec<Window>,
 }
@@ -186,7 +207,8 @@ fn caption(image: &str, shot: &Shot, encoded: &picture::Encoded, asked: Format) 
 }
 
 impl TakeScreenshot {
-    fn capture(&self, cx: &Context) -> Result<Shot> {
+    /// The pixels, with the pointer if it is asked for.
+    pub(super) fn capture(&self, cx: &Context) -> Result<Shot> {
         let region = self.region()?;
         let named = [self.window.is_some(), self.element.is_some(), region.is_some()];
         if 1 < named.iter().filter(|named| **named).count() {

@@ -3,6 +3,7 @@
 use super::elements::{ElementInfo, Wanted};
 use super::find::{self, Which};
 use super::notifications::NotificationInfo;
+use super::ocr::{self, Seen};
 use super::target;
 use super::windows::WindowInfo;
 use crate::call::Context;
@@ -10,7 +11,7 @@ use crate::tool::{Data, Effect, Group, Ranged, Row, Tool};
 use deskhand_core::element::Bounds;
 use deskhand_core::notification::{NotificationEvent, NotificationWatch, Shown};
 use deskhand_core::watch::Watch;
-use deskhand_core::{Code, Error, Result};
+use deskhand_core::{Code, Error, Rect, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
@@ -33,6 +34,8 @@ pub struct WaitFor {
     pub identifier: Option<String>,
     /// A text that some element shows.
     pub text: Option<String>,
+    /// A text that is seen on the screen (OCR), in `window` if given.
+    pub seen_text: Option<String>,
     /// A window whose title holds this.
     pub window_title: Option<String>,
     /// Wait until it is gone instead.
@@ -66,6 +69,9 @@ pub struct Came {
     /// The notification.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notification: Option<NotificationInfo>,
+    /// Where the text is seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seen: Option<Seen>,
     /// How long it took.
     pub waited_ms: u64,
 }
@@ -73,8 +79,13 @@ pub struct Came {
 impl Tool for WaitFor {
     const NAME: &'static str = "wait_for";
     const EFFECT: Effect = Effect::Read;
-    const ERRORS: &'static [Code] =
-        &[Code::InvalidSelector, Code::WindowNotFound, Code::AmbiguousTarget, Code::PermissionDenied];
+    const ERRORS: &'static [Code] = &[
+        Code::InvalidSelector,
+        Code::WindowNotFound,
+        Code::AmbiguousTarget,
+        Code::PermissionDenied,
+        Code::WindowMinimized,
+    ];
     const GROUP: Group = Group::Elements;
     type Output = Data<Came>;
 
@@ -93,12 +104,13 @@ impl Tool for WaitFor {
         };
         if wanted.is_none()
             && self.window_title.is_none()
+            && self.seen_text.is_none()
             && self.still_ms.is_none()
             && self.process_ended.is_none()
             && self.notification.is_none()
         {
             return Err(Error::new(Code::MissingRequiredParameter, "Nothing says what to wait for.").expected(
-                "at least one of selector, role, title, identifier, text, window_title, still_ms, process_ended, notification",
+                "at least one of selector, role, title, identifier, text, seen_text, window_title, still_ms, process_ended, notification",
             ));
         }
         let came = cx.aside(|| self.wait(cx, wanted.as_ref()))?;
@@ -109,7 +121,15 @@ impl Tool for WaitFor {
 
 impl Came {
     fn of(condition: &'static str) -> Came {
-        Came { condition, element: None, matches: None, window: None, notification: None, waited_ms: 0 }
+        Came {
+            condition,
+            element: None,
+            matches: None,
+            window: None,
+            notification: None,
+            seen: None,
+            waited_ms: 0,
+        }
     }
 }
 
@@ -129,8 +149,9 @@ impl WaitFor {
             None => None,
         };
         let mut seen = String::new();
+        let mut reading = Reading::default();
         loop {
-            match self.look(cx, wanted, rest.as_mut(), &mut seen) {
+            match self.look(cx, wanted, rest.as_mut(), &mut reading, &mut seen) {
                 Ok(Some(came)) => return Ok(came),
                 Ok(None) => {}
                 // The time may be up in the middle of a look.
@@ -184,6 +205,7 @@ impl WaitFor {
         cx: &Context,
         wanted: Option<&Wanted>,
         rest: Option<&mut Rest>,
+        reading: &mut Reading,
         seen: &mut String,
     ) -> Result<Option<Came>> {
         if let Some(pid) = self.process_ended
@@ -203,6 +225,11 @@ impl WaitFor {
         }
         if let Some(wanted) = wanted
             && let Some(came) = self.look_for_elements(cx, wanted, seen)?
+        {
+            return Ok(Some(came));
+        }
+        if let Some(text) = &self.seen_text
+            && let Some(came) = self.look_for_text(cx, text, reading, seen)?
         {
             return Ok(Some(came));
         }
@@ -240,6 +267,50 @@ impl WaitFor {
         Ok(Some(Came { element, matches: Some(matches.len()), ..Came::of("element") }))
     }
 
+    /// Reads only after pixels changed: reading is what takes long.
+    fn look_for_text(
+        &self,
+        cx: &Context,
+        text: &str,
+        reading: &mut Reading,
+        seen: &mut String,
+    ) -> Result<Option<Came>> {
+        let window = match self.window.as_ref().or(self.application.as_ref()) {
+            Some(name) => match target::window(cx, name) {
+                Ok(window) => Some(window),
+                // One that is not there yet may come, and its text is gone.
+                Err(error) if error.code == Code::WindowNotFound => {
+                    *seen = error.message;
+                    return Ok(self.gone.then(|| Came::of("seen_text")));
+                }
+                Err(error) => return Err(error),
+            },
+            None => None,
+        };
+        let area = match &window {
+            Some(window) => window.bounds,
+            None => deskhand_core::geometry::desktop_bounds(&cx.desktop.screen.displays(&cx.call)?),
+        };
+        let mark = cx.desktop.screen.mark(&cx.call)?;
+        if let Some((last, of)) = &reading.last
+            && *of == area
+            && !cx.desktop.screen.changed_since(&cx.call, *last, area)?
+        {
+            return Ok(None);
+        }
+        let places = ocr::look_for(cx, text, window.as_ref())?;
+        reading.last = Some((mark, area));
+        *seen = format!("the text is seen at {} places", places.len());
+        if places.is_empty() != self.gone {
+            return Ok(None);
+        }
+        Ok(Some(Came {
+            matches: Some(places.len()),
+            seen: places.into_iter().next(),
+            ..Came::of("seen_text")
+        }))
+    }
+
     fn look_for_rest(&self, cx: &Context, rest: &mut Rest, still: Duration) -> Result<Option<Came>> {
         let area = match &self.window {
             Some(name) => target::window(cx, name)?.bounds,
@@ -265,6 +336,7 @@ impl WaitFor {
             ("the name", &self.title),
             ("the identifier", &self.identifier),
             ("the text", &self.text),
+            ("the seen text", &self.seen_text),
             ("the window title", &self.window_title),
         ] {
             if let Some(text) = text {
@@ -323,6 +395,12 @@ impl Arrivals {
         }
         Ok(None)
     }
+}
+
+/// What was read of the screen last, and where.
+#[derive(Default)]
+struct Reading {
+    last: Option<(u64, Rect)>,
 }
 
 /// Since when nothing was drawn.

@@ -12,7 +12,7 @@ fn every_fault_is_named_at_once() {
         json!({ "x": "left", "buton": "left", "button": "top", "click_count": 7, "modifiers": ["hyper"] }),
         expect![[r#"
             invalid_argument: The arguments do not fit: x has to be a number, not the string "left"; buton is no parameter (is button meant?); button has to be one of left, middle, right, back, forward, not the string "top"; click_count has to be an integer from 1 to 3, not the integer 7; modifiers[0] has to be one of ctrl, shift, alt, meta, primary, not the string "hyper".
-              expected: x?: a number, y?: a number, display?: a string, window?: a string, image?: a string, element?: a string, button?: one of left, middle, right, back, forward, click_count?: an integer from 1 to 3, modifiers?: an array of one of ctrl, shift, alt, meta, primary, settle_ms?: an integer from 0 to 10000
+              expected: x?: a number, y?: a number, display?: a string, window?: a string, image?: a string, element?: a string, text?: a string, button?: one of left, middle, right, back, forward, click_count?: an integer from 1 to 3, modifiers?: an array of one of ctrl, shift, alt, meta, primary, settle_ms?: an integer from 0 to 10000
         "#]],
     );
     check(
@@ -66,8 +66,8 @@ fn every_fault_is_named_at_once() {
         "click",
         json!({ "x": 5, "y": 5, "element": "save-button" }),
         expect![[r#"
-        invalid_argument: Pass either element or x and y, not both.
-    "#]],
+            invalid_argument: Pass one of element, text, or x and y.
+        "#]],
     );
     check(
         plain,

@@ -12,15 +12,25 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Every capability of a desktop.
-const EVERYTHING: &[&str] =
-    &["screen", "input", "elements", "windows", "apps", "audio", "system", "clipboard", "notifications"];
+const EVERYTHING: &[&str] = &[
+    "screen",
+    "input",
+    "elements",
+    "windows",
+    "apps",
+    "audio",
+    "system",
+    "clipboard",
+    "notifications",
+    "ocr",
+];
 const SAVE: &str = "save-button";
 const TITLE: &str = "text_field[name=\"Title\"]";
 
 /// What a tool is called with ordinarily; the desktop is made ready for it.
 fn ordinary(desk: &Desk, tool: &str) -> Value {
     match tool {
-        "take_screenshot" => json!({ "x": 40, "y": 40, "width": 64, "height": 48 }),
+        "take_screenshot" | "extract_text" => json!({ "x": 40, "y": 40, "width": 64, "height": 48 }),
         "zoom" => json!({ "x": 88, "y": 106, "scale": 8 }),
         "list_displays" | "get_ui_elements" | "cursor_position" | "list_windows" => json!({}),
         "list_running_apps" | "list_applications" => json!({}),
@@ -109,7 +119,7 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
                     without(&["y"], json!({ "x": 1 }));
                 }
                 (None, "zoom" | "move_mouse") => without(&["x", "y"], json!({})),
-                (None, "take_screenshot") => without(&["width"], json!({})),
+                (None, "take_screenshot" | "extract_text") => without(&["width"], json!({})),
                 (None, "drag") => without(&["end_x", "end_y"], json!({})),
                 (None, "scroll") => without(&["direction"], json!({})),
                 (None, "set_clipboard") => without(&["text"], json!({})),
@@ -175,7 +185,7 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
             held = Some(desk.server.desktop.lane.draw(99));
             without(&[], json!({ "timeout_ms": 10 }));
         }
-        (Code::PermissionDenied, "take_screenshot") => {
+        (Code::PermissionDenied, "take_screenshot" | "extract_text") => {
             desk.control.fail_always("screen", || {
                 Error::new(Code::PermissionDenied, "The desktop does not let itself be seen.")
             });
@@ -263,7 +273,7 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
         }
         (Code::AmbiguousTarget, _) if row.group == Group::Audio => without(&[], json!({ "output": "s" })),
         (Code::AmbiguousTarget, _) if takes("element") || takes("from_element") => {
-            if row.name == "take_screenshot" || !takes("window") {
+            if matches!(row.name, "take_screenshot" | "extract_text") || !takes("window") {
                 without(point, json!({ element: "button" }));
             } else {
                 without(point, json!({ element: "button", "window": "8" }));
@@ -287,17 +297,29 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
             assert_ne!(shell["pid"], slow["pid"]);
             without(&[], json!({ "application": slow["pid"] }));
         }
-        (Code::WindowNotFound, "take_screenshot") => without(point, json!({ "window": "Nowhere" })),
+        (Code::WindowNotFound, "take_screenshot" | "extract_text") => {
+            without(point, json!({ "window": "Nowhere" }))
+        }
         (Code::WindowNotFound, "left_mouse_up") => without(&[], json!({ "window": "No", "x": 5, "y": 5 })),
         (Code::WindowNotFound, "wait_for") => {
             without(&["selector"], json!({ "still_ms": 50, "window": "Nowhere" }));
         }
         (Code::WindowNotFound, _) => without(&[], json!({ "window": "Nowhere" })),
         (Code::ApplicationNotFound, _) => without(&[], json!({ "application": "Nothing" })),
-        (Code::DisplayNotFound, "take_screenshot") => without(point, json!({ "display": "7" })),
+        (Code::DisplayNotFound, "take_screenshot" | "extract_text") => {
+            without(point, json!({ "display": "7" }))
+        }
         (Code::DisplayNotFound, "left_mouse_up") => without(&[], json!({ "display": "7", "x": 5, "y": 5 })),
         (Code::DisplayNotFound, _) => without(&[], json!({ "display": "7" })),
-        (Code::WindowMinimized, "take_screenshot") => {
+        (Code::WindowMinimized, "find_elements" | "wait_for") => {
+            desk.data("minimize_window", json!({ "window": "8" }));
+            without(&["selector"], json!({ "window": "8" }));
+            match row.name {
+                "wait_for" => without(&[], json!({ "seen_text": "7" })),
+                _ => without(&[], json!({ "text": "7", "include_ocr": true })),
+            }
+        }
+        (Code::WindowMinimized, "take_screenshot" | "extract_text") => {
             desk.data("minimize_window", json!({ "window": "8" }));
             without(point, json!({ "window": "8" }));
         }
@@ -319,6 +341,7 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
         }
         (Code::CoordinatesOutOfBounds, "drag") => without(&[], json!({ "end_x": 99_999 })),
         (Code::CoordinatesOutOfBounds, _) => without(&[], json!({ "x": 99_999, "y": 5 })),
+        (Code::InvalidCoordinates, "extract_text") => without(point, json!({ "image": "i9" })),
         (Code::InvalidCoordinates, "take_screenshot") => without(point, json!({ "unchanged_since": "i9" })),
         (Code::InvalidCoordinates, "set_window" | "move_window") => without(&[], json!({ "x": 1e9 })),
         (Code::InvalidCoordinates, "drag") => without(&[], json!({ "image": "i9" })),

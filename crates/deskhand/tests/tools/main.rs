@@ -15,6 +15,7 @@ mod keyboard;
 mod lane;
 mod masking;
 mod notifications;
+mod ocr;
 mod pointer;
 mod policy;
 mod random;
