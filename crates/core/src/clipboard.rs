@@ -163,6 +163,13 @@ pub trait Loan: Send {
     fn give_back(self: Box<Self>, call: &Call) -> Result<GivenBack>;
 }
 
+/// News of the clipboard from the moment on that it was asked for.
+pub trait Changes: Send {
+    /// Waits for a change, no longer than `until`; whether there was one since the last time. What is lent for
+    /// a moment is none.
+    fn next(&mut self, call: &Call, until: Instant) -> Result<bool>;
+}
+
 /// Reads and changes the clipboard.
 pub trait Clipboard: Send + Sync {
     /// What is offered now; nothing when it is empty.
@@ -180,6 +187,9 @@ pub trait Clipboard: Send + Sync {
 
     /// Saves all that is there, in every form, and puts something else there for a while.
     fn lend(&self, call: &Call, parts: Vec<Part>) -> Result<Box<dyn Loan>>;
+
+    /// Tells when something is copied, or when the clipboard is emptied.
+    fn changes(&self, call: &Call) -> Result<Box<dyn Changes>>;
 
     /// Begins to remember what is copied, or ends it and forgets everything.
     fn watch(&self, call: &Call, on: bool) -> Result<()>;
@@ -208,6 +218,9 @@ impl Clipboard for NoClipboard {
         Err(self.0.error())
     }
     fn lend(&self, _: &Call, _: Vec<Part>) -> Result<Box<dyn Loan>> {
+        Err(self.0.error())
+    }
+    fn changes(&self, _: &Call) -> Result<Box<dyn Changes>> {
         Err(self.0.error())
     }
     fn watch(&self, _: &Call, _: bool) -> Result<()> {

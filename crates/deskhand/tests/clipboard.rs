@@ -490,3 +490,43 @@ fn files_pictures_and_history() {
     assert_eq!(client.call("get_clipboard_history", json!({ "watch": false }))["total"], 0);
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+#[test]
+fn waiting_for_what_others_copy() {
+    let Some((mut client, desktop)) = desktop(&["xclip"]) else { return };
+    let copy = |text: &str| {
+        let mut command = desktop.command("sh");
+        command.args(["-c", "printf %s \"$0\" | xclip -i -selection clipboard", text]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    // Copies again and again, so that one of them comes after the waiting has begun.
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let (ordinary, other) = (copy("Grüße 1"), copy("Grüße 2"));
+    std::thread::scope(|scope| {
+        let done = &done;
+        scope.spawn(move || {
+            let mut commands = [ordinary, other];
+            let call = Call::with_timeout(Duration::from_secs(30));
+            for round in 0.. {
+                if done.load(std::sync::atomic::Ordering::SeqCst) || 200 < round {
+                    return;
+                }
+                commands[round % 2].status().unwrap();
+                call.pause(Duration::from_millis(100), "copying").unwrap();
+            }
+        });
+        let new = client.try_call("wait_for", json!({ "clipboard": "", "timeout_ms": 20_000 }));
+        let second = client.try_call("wait_for", json!({ "clipboard": "GRÜßE 2", "timeout_ms": 20_000 }));
+        done.store(true, std::sync::atomic::Ordering::SeqCst);
+        let begins = |answer: &Value| answer.as_str().is_some_and(|text| text.starts_with("Grüße"));
+        assert!(new.0 && begins(&new.1["clipboard"]["text"]), "{new:?}");
+        assert!(second.0 && second.1["clipboard"]["text"] == "Grüße 2", "{second:?}");
+    });
+    // What a password manager marks is seen to come, and no more.
+    let secret = xclip(&desktop, &mut client, "x-kde-passwordManagerHint", "secret");
+    let late = client.refused("timeout", "wait_for", json!({ "clipboard": "secret", "timeout_ms": 200 }));
+    assert!(late["detail"]["found"].as_str().unwrap().contains("marked as secret"), "{late}");
+    drop(secret);
+    client.call("wait_for", json!({ "clipboard": "", "gone": true, "timeout_ms": 5000 }));
+}

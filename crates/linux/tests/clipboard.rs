@@ -832,3 +832,54 @@ fn owning_costs_nothing_while_nobody_asks() {
     let _ = call().until_within(Duration::from_millis(700), "doing nothing", || Ok(None::<()>));
     assert!(threads() <= before + 1, "{before} → {} wake-ups", threads());
 }
+
+#[test]
+fn changes_are_heard_at_once_and_loans_are_none() {
+    let Some(stage) = stage(&["xclip"]) else { return };
+    let mut changes = stage.clipboard.changes(&call()).unwrap();
+    let mut heard = |within: u64| {
+        let began = Instant::now();
+        let heard = changes.next(&call(), began + Duration::from_millis(within)).unwrap();
+        (heard, began.elapsed())
+    };
+    assert!(!heard(30).0);
+    let program = stage.xclip("UTF8_STRING", b"one");
+    assert!(heard(5000).0);
+    assert!(!heard(30).0);
+    // Lent and given back: nothing was copied.
+    let loan = stage.clipboard.lend(&call(), vec![text("lent")]).unwrap();
+    loan.give_back(&call()).unwrap();
+    assert!(!heard(30).0);
+    drop(program);
+    stage.put(vec![text("two")]);
+    assert!(heard(5000).0);
+    stage.clipboard.clear(&call(), Selection::Clipboard).unwrap();
+    assert!(heard(5000).0);
+    let program = stage.xclip("UTF8_STRING", b"three");
+    assert!(heard(5000).0);
+    drop(program);
+    assert!(heard(5000).0, "an owner that ends leaves it empty");
+    assert!(!heard(0).0);
+    // From the copying to the hearing it takes no polling.
+    std::thread::scope(|scope| {
+        scope.spawn(|| stage.put(vec![text("four")]));
+        let (heard, took) = heard(5000);
+        assert!(heard && took < Duration::from_millis(500), "{took:?}");
+    });
+    let cancelled = call();
+    cancelled.cancellation().cancel();
+    let error = changes.next(&cancelled, Instant::now() + Duration::from_secs(5)).unwrap_err();
+    assert_eq!(error.code, Code::Cancelled);
+}
+
+#[test]
+fn waiting_for_a_change_ends_with_the_server() {
+    let Some(mut stage) = stage(&[]) else { return };
+    let mut changes = stage.clipboard.changes(&call()).unwrap();
+    stage.server.kill().unwrap();
+    stage.server.wait().unwrap();
+    let began = Instant::now();
+    let error = changes.next(&call(), began + Duration::from_secs(10)).unwrap_err();
+    assert_eq!(error.code, Code::Backend);
+    assert!(began.elapsed() < Duration::from_secs(5));
+}

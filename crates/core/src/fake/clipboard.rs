@@ -3,9 +3,11 @@
 use super::Provider;
 use super::world::World;
 use crate::call::Call;
-use crate::clipboard::{Clipboard, Entry, Fetched, GivenBack, History, Kind, Loan, Offer, Part, Selection};
+use crate::clipboard::{
+    Changes, Clipboard, Entry, Fetched, GivenBack, History, Kind, Loan, Offer, Part, Selection,
+};
 use crate::error::{Code, Error, Result};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 /// What the two selections hold, and who watches.
 #[derive(Default)]
@@ -17,6 +19,8 @@ pub(super) struct Board {
     /// Puts back what is cleared, as some clipboard managers do.
     pub clings: bool,
     last: u64,
+    /// How often it changed, loans aside.
+    changes: u64,
 }
 
 #[derive(Clone)]
@@ -48,6 +52,9 @@ impl Board {
         quiet: bool,
     ) -> u64 {
         self.last += 1;
+        if selection == Selection::Clipboard && !quiet {
+            self.changes += 1;
+        }
         if let Some(history) = &mut self.history
             && selection == Selection::Clipboard
             && !quiet
@@ -146,6 +153,7 @@ impl Clipboard for Provider {
         world.log.push(format!("clear {}", name(selection)));
         if !world.board.clings {
             world.board.holds[place(selection)] = None;
+            world.board.changes += u64::from(selection == Selection::Clipboard);
         }
         Ok(())
     }
@@ -157,6 +165,11 @@ impl Clipboard for Provider {
         world.board.pasted.clear();
         let number = world.board.copy(Selection::Clipboard, parts, "Deskhand", true, true);
         Ok(Box::new(FakeLoan { provider: self.clone(), before, number, over: false }))
+    }
+
+    fn changes(&self, call: &Call) -> Result<Box<dyn Changes>> {
+        let seen = self.enter(call, "clipboard.changes")?.board.changes;
+        Ok(Box::new(FakeChanges { provider: self.clone(), seen }))
     }
 
     fn watch(&self, call: &Call, on: bool) -> Result<()> {
@@ -176,6 +189,34 @@ impl Clipboard for Provider {
 
     fn leave(&self, _: &Call) -> Result<()> {
         Ok(())
+    }
+}
+
+struct FakeChanges {
+    provider: Provider,
+    seen: u64,
+}
+
+impl Changes for FakeChanges {
+    fn next(&mut self, call: &Call, until: Instant) -> Result<bool> {
+        loop {
+            self.provider.suffer(call, "clipboard.next")?;
+            let shared = &self.provider.0;
+            let mut world = shared.world.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            world.catch_up();
+            if self.seen != world.board.changes {
+                self.seen = world.board.changes;
+                return Ok(true);
+            }
+            let now = Instant::now();
+            if until <= now {
+                return Ok(false);
+            }
+            call.check("waiting for the clipboard to change")?;
+            // A cancellation does not signal this condition, so look at it now and then.
+            let nap = (until - now).min(call.remaining()).min(Duration::from_millis(10));
+            drop(shared.moved.wait_timeout(world, nap));
+        }
     }
 }
 

@@ -5,12 +5,13 @@ use super::{Alias, same};
 use crate::call::Context;
 use crate::tool::{Data, Effect, Group, Picture, Ranged, Reply, Row, Tool};
 use crate::{files, log};
-use deskhand_core::clipboard::{Entry, Fetched, Kind, Offer, Part, Selection};
-use deskhand_core::{Code, Error, Result};
+use deskhand_core::clipboard::{Changes, Entry, Fetched, Kind, Offer, Part, Selection};
+use deskhand_core::{Call, Code, Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// The table of this noun.
 pub static TOOLS: &[Row] = &[
@@ -250,6 +251,124 @@ fn size_of(png: &[u8]) -> Option<(u32, u32)> {
     let rest = rest.get(4..)?.strip_prefix(b"IHDR")?;
     let number = |from: usize| Some(u32::from_be_bytes(*rest.get(from..)?.first_chunk()?));
     Some((number(0)?, number(4)?))
+}
+
+/// What was found on the clipboard by somebody who waited for it.
+#[derive(Serialize, JsonSchema, Default)]
+pub struct CopiedInfo {
+    /// The types that are there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    types: Vec<Kind>,
+    /// The application that offers it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner: Option<String>,
+    /// It is marked as secret, and not handed out.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    secret: bool,
+    /// The text, or its beginning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    /// The text is longer.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    truncated: bool,
+    /// Why there is no more to tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+/// The clipboard as it changes, for somebody who waits for something on it.
+pub struct Copies {
+    changes: Box<dyn Changes>,
+    /// In small letters; empty for whatever is copied next.
+    text: String,
+    gone: bool,
+    /// It has changed since it was looked at.
+    news: bool,
+}
+
+/// How long an application may take to hand over what it offers, before something else is looked at.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// How much of a text is searched, and how much of it is shown.
+const SEARCHED: usize = 4 << 20;
+const QUOTED: usize = 2000;
+
+impl Copies {
+    /// Waits for this text, for anything new (where it is empty), or for the end of it.
+    pub fn begin(cx: &Context, text: &str, gone: bool) -> Result<Copies> {
+        // Whoever may not read the clipboard may not find out about it here either.
+        cx.server.config.policy.check(&TOOLS[0], Effect::Read)?;
+        let changes = cx.desktop.clipboard.changes(&cx.call)?;
+        Ok(Copies { changes, text: text.to_lowercase(), gone, news: gone || !text.is_empty() })
+    }
+
+    /// Waits for news, no longer than `until`.
+    pub fn wait(&mut self, cx: &Context, until: Instant) -> Result<()> {
+        self.news |= self.changes.next(&cx.call, until)?;
+        Ok(())
+    }
+
+    /// What was waited for, if it is there. Nobody is asked again unless something has changed.
+    pub fn look(&mut self, cx: &Context, seen: &mut String) -> Result<Option<CopiedInfo>> {
+        self.wait(cx, Instant::now())?;
+        if !std::mem::take(&mut self.news) {
+            return Ok(None);
+        }
+        match self.read(&cx.call.within(PATIENCE), cx, seen) {
+            // An application that is busy may answer the next time.
+            Err(error) if matches!(error.code, Code::Timeout | Code::Backend) => {
+                if self.text.is_empty() && !self.gone {
+                    return Ok(Some(CopiedInfo { note: Some(error.message), ..CopiedInfo::default() }));
+                }
+                self.news = true;
+                *seen = error.message;
+                Ok(None)
+            }
+            result => result,
+        }
+    }
+
+    fn read(&self, call: &Call, cx: &Context, seen: &mut String) -> Result<Option<CopiedInfo>> {
+        let clipboard = &cx.desktop.clipboard;
+        let Some(offer) = clipboard.offer(call, Selection::Clipboard)? else {
+            *seen = "The clipboard is empty.".to_owned();
+            return Ok(self.gone.then(CopiedInfo::default));
+        };
+        let mut copied = CopiedInfo { types: offer.kinds, secret: offer.secret, ..CopiedInfo::default() };
+        copied.owner = offer.owner;
+        let mut fetched = None;
+        if !copied.secret && copied.types.contains(&Kind::Text) {
+            match clipboard.fetch(call, Selection::Clipboard, Kind::Text, SEARCHED) {
+                // Copied since we looked.
+                Err(error) if error.code == Code::PermissionDenied => copied.secret = true,
+                result => fetched = result?,
+            }
+        }
+        let (text, cut) = match fetched {
+            Some(Fetched { part: Part::Text(text), cut, .. }) => (Some(text), cut),
+            _ => (None, false),
+        };
+        let holds = text.as_ref().is_some_and(|text| text.to_lowercase().contains(&self.text));
+        // What is not read cannot be said to be gone.
+        let unknown = copied.secret || cut && !holds;
+        *seen = match (copied.secret, &text) {
+            (true, _) => "What is on the clipboard is marked as secret, and is not read.".to_owned(),
+            (false, Some(text)) => {
+                format!("A text of {} characters is on the clipboard.", text.chars().count())
+            }
+            (false, None) => "What is on the clipboard is no text.".to_owned(),
+        };
+        let came = match (self.text.is_empty(), self.gone) {
+            (true, gone) => !gone,
+            (false, false) => holds,
+            (false, true) => !holds && !unknown,
+        };
+        if let Some(text) = text {
+            let end = text.floor_char_boundary(QUOTED);
+            copied.truncated = cut || end < text.len();
+            copied.text = Some(text[..end].to_owned());
+        }
+        Ok(came.then_some(copied))
+    }
 }
 
 /// Put something on the clipboard: a text, HTML, a picture or files; several together are forms of one thing,

@@ -1,5 +1,6 @@
 //! Waiting for something to come true.
 
+use super::clipboard::{CopiedInfo, Copies};
 use super::elements::{ElementInfo, Wanted};
 use super::find::{self, Which};
 use super::notifications::NotificationInfo;
@@ -19,8 +20,8 @@ use std::time::{Duration, Instant};
 /// The table of this noun.
 pub static TOOLS: &[Row] = &[Row::of::<WaitFor>()];
 
-/// Wait until one of these conditions holds: an element, a text, a window, a notification is there, the
-/// pixels rest, a process has ended. The reply says which came true.
+/// Wait until one of these conditions holds: an element, a text, a window, a notification is there, something
+/// is copied, the pixels rest, a process has ended. The reply says which came true.
 #[derive(Deserialize, JsonSchema, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct WaitFor {
@@ -44,6 +45,8 @@ pub struct WaitFor {
     pub still_ms: Option<Ranged<50, 10_000>>,
     /// A notification arrives that says this.
     pub notification: Option<String>,
+    /// The clipboard holds this text; "" for whatever is copied next.
+    pub clipboard: Option<String>,
     /// This process has ended.
     pub process_ended: Option<Ranged<1, 4_194_304>>,
     /// Look for elements, texts and pixels only in this window.
@@ -72,6 +75,9 @@ pub struct Came {
     /// Where the text is seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seen: Option<Seen>,
+    /// What is on the clipboard.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clipboard: Option<CopiedInfo>,
     /// How long it took.
     pub waited_ms: u64,
 }
@@ -86,6 +92,7 @@ impl Tool for WaitFor {
         Code::PermissionDenied,
         Code::WindowMinimized,
     ];
+    const SECRET: &'static [&'static str] = &["clipboard"];
     const GROUP: Group = Group::Elements;
     type Output = Data<Came>;
 
@@ -108,9 +115,10 @@ impl Tool for WaitFor {
             && self.still_ms.is_none()
             && self.process_ended.is_none()
             && self.notification.is_none()
+            && self.clipboard.is_none()
         {
             return Err(Error::new(Code::MissingRequiredParameter, "Nothing says what to wait for.").expected(
-                "at least one of selector, role, title, identifier, text, seen_text, window_title, still_ms, process_ended, notification",
+                "at least one of selector, role, title, identifier, text, seen_text, window_title, still_ms, process_ended, notification, clipboard",
             ));
         }
         let came = cx.aside(|| self.wait(cx, wanted.as_ref()))?;
@@ -128,6 +136,7 @@ impl Came {
             window: None,
             notification: None,
             seen: None,
+            clipboard: None,
             waited_ms: 0,
         }
     }
@@ -148,10 +157,12 @@ impl WaitFor {
             }
             None => None,
         };
+        let mut copies =
+            self.clipboard.as_ref().map(|text| Copies::begin(cx, text, self.gone)).transpose()?;
         let mut seen = String::new();
         let mut reading = Reading::default();
         loop {
-            match self.look(cx, wanted, rest.as_mut(), &mut reading, &mut seen) {
+            match self.look(cx, wanted, rest.as_mut(), copies.as_mut(), &mut reading, &mut seen) {
                 Ok(Some(came)) => return Ok(came),
                 Ok(None) => {}
                 // The time may be up in the middle of a look.
@@ -176,6 +187,15 @@ impl WaitFor {
                     // The check above tells it better.
                     Err(error) if error.code == Code::Timeout => continue,
                     Err(error) => return Err(error),
+                }
+            }
+            if let Some(copies) = &mut copies {
+                // The others are looked at in between, as above.
+                let alone = wanted.is_none() && self.window_title.is_none() && rest.is_none();
+                let short = Duration::from_millis(if alone { 200 } else { 50 });
+                match copies.wait(cx, until.min(Instant::now() + short)) {
+                    Err(error) if error.code != Code::Timeout => return Err(error),
+                    Ok(()) | Err(_) => continue,
                 }
             }
             match &mut watch {
@@ -205,6 +225,7 @@ impl WaitFor {
         cx: &Context,
         wanted: Option<&Wanted>,
         rest: Option<&mut Rest>,
+        copies: Option<&mut Copies>,
         reading: &mut Reading,
         seen: &mut String,
     ) -> Result<Option<Came>> {
@@ -232,6 +253,11 @@ impl WaitFor {
             && let Some(came) = self.look_for_text(cx, text, reading, seen)?
         {
             return Ok(Some(came));
+        }
+        if let Some(copies) = copies
+            && let Some(copied) = copies.look(cx, seen)?
+        {
+            return Ok(Some(Came { clipboard: Some(copied), ..Came::of("clipboard") }));
         }
         match (rest, self.still_ms) {
             (Some(rest), Some(still)) => self.look_for_rest(cx, rest, still.milliseconds()),
@@ -351,6 +377,14 @@ impl WaitFor {
                 "a notification".to_owned()
             } else {
                 format!("a notification with {text:?}")
+            });
+        }
+        if let Some(text) = &self.clipboard {
+            words.push(match text.chars().count() {
+                0 if self.gone => "an empty clipboard".to_owned(),
+                0 => "something new on the clipboard".to_owned(),
+                // Texts of the clipboard stand in no log.
+                characters => format!("the given text ({characters} characters) on the clipboard{not}"),
             });
         }
         if let Some(pid) = self.process_ended {

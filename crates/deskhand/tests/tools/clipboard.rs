@@ -2,9 +2,11 @@
 
 use crate::desk::{Desk, check, plain};
 use deskhand_core::clipboard::{Part, Selection};
+use deskhand_core::fake::Fake;
 use deskhand_core::{Code, Error};
 use expect_test::expect;
 use serde_json::json;
+use std::time::Duration;
 
 /// The first bytes of a PNG of 3x2, as far as anybody looks.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x03\0\0\0\x02\x08\x02\0\0\0rest";
@@ -492,4 +494,103 @@ fn a_paste_that_fails_gives_the_clipboard_back_too() {
           remedy: Pass method: paste, too.
     "#]],
     );
+}
+
+#[test]
+fn waiting_for_what_is_copied() {
+    let desk = Desk::new();
+    holds(&desk, vec![text("Invoice 17")]);
+    // What is there already is there, whatever its case.
+    desk.check(
+        "wait_for",
+        json!({ "clipboard": "INVOICE" }),
+        expect![[r#"
+            condition: clipboard
+            clipboard:
+              types: text
+              owner: "editor (101)"
+              text: "Invoice 17"
+            waited_ms: …
+        "#]],
+    );
+    desk.control.later(Duration::from_millis(30), |world| {
+        world.person_copies(vec![Part::Files(vec!["/tmp/a".into()])], false);
+    });
+    let new = desk.data("wait_for", json!({ "clipboard": "", "timeout_ms": 5000 }));
+    assert_eq!(new["clipboard"], json!({ "types": ["files"], "owner": "editor (101)" }));
+    desk.control.later(Duration::from_millis(30), |world| {
+        world.person_copies(vec![text(&"long ".repeat(1000))], false);
+    });
+    let found = desk.data("wait_for", json!({ "clipboard": "long", "timeout_ms": 5000 }));
+    assert_eq!(found["clipboard"]["text"].as_str().unwrap().len(), 2000);
+    assert_eq!(found["clipboard"]["truncated"], true);
+    // Beside others, and until it is gone.
+    let either = json!({ "clipboard": "never", "window_title": "Adding", "timeout_ms": 5000 });
+    desk.control.later(Duration::from_millis(30), |world| world.retitle_window(8, "Adding machine"));
+    assert_eq!(desk.data("wait_for", either)["condition"], "window_title");
+    desk.control.later(Duration::from_millis(30), |world| world.person_copies(vec![text("other")], false));
+    let gone = desk.data("wait_for", json!({ "clipboard": "long", "gone": true, "timeout_ms": 5000 }));
+    assert_eq!(gone["clipboard"]["text"], "other");
+    desk.data("clear_clipboard", json!({}));
+    assert!(desk.data("wait_for", json!({ "clipboard": "", "gone": true }))["clipboard"]["types"].is_null());
+    // A paste that borrows the clipboard copies nothing.
+    desk.data("type_text", json!({ "text": "x", "method": "paste", "element": "text_area" }));
+    assert_eq!(desk.error("wait_for", json!({ "clipboard": "", "timeout_ms": 50 })).code, Code::Timeout);
+}
+
+#[test]
+fn waiting_neither_tells_nor_searches_secrets() {
+    let desk = Desk::new();
+    let secret = |world: &mut deskhand_core::fake::World| world.person_copies(vec![text("hunter2")], true);
+    desk.control.later(Duration::from_millis(30), secret);
+    desk.check(
+        "wait_for",
+        json!({ "clipboard": "", "timeout_ms": 5000 }),
+        expect![[r#"
+            condition: clipboard
+            clipboard:
+              types: text
+              owner: "editor (101)"
+              secret: true
+            waited_ms: …
+        "#]],
+    );
+    desk.check(
+        "wait_for",
+        json!({ "clipboard": "hunter2", "timeout_ms": 30 }),
+        expect![[r#"
+            timeout: This did not come true in time: the given text (7 characters) on the clipboard.
+              found: What is on the clipboard is marked as secret, and is not read.
+              remedy: Look at the screen; pass a larger timeout_ms if it only needs longer.
+        "#]],
+    );
+    let gone = json!({ "clipboard": "hunter3", "gone": true, "timeout_ms": 30 });
+    assert_eq!(desk.error("wait_for", gone).code, Code::Timeout);
+    for rule in ["get_clipboard", "clipboard"] {
+        let desk = Desk::with(Fake::new(), |config| config.policy.deny.push(rule.to_owned()));
+        assert_eq!(desk.error("wait_for", json!({ "clipboard": "" })).code, Code::DeniedByPolicy);
+    }
+}
+
+#[test]
+fn waiting_outlasts_an_owner_that_hangs_and_says_what_fails() {
+    let desk = Desk::new();
+    holds(&desk, vec![text("kept")]);
+    desk.control.hang_next("clipboard.offer");
+    assert_eq!(desk.data("wait_for", json!({ "clipboard": "kept" }))["condition"], "clipboard");
+    desk.control.hang_next("clipboard.fetch");
+    let error = desk.error("wait_for", json!({ "clipboard": "kept", "timeout_ms": 50 }));
+    assert_eq!(error.code, Code::Timeout);
+    desk.control.fail_next("clipboard.next", Error::backend("The display is gone."));
+    assert_eq!(desk.error("wait_for", json!({ "clipboard": "" })).code, Code::Backend);
+    let prepared = desk.prepare("wait_for", json!({ "clipboard": "never" }));
+    let cancellation = prepared.cancellation().clone();
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| desk.server.run(prepared));
+        cancellation.cancel();
+        let ended = waiting.join().unwrap();
+        assert!(ended.is_err_and(|error| error.code == Code::Cancelled));
+    });
+    let desk = Desk::with(Fake::new().without("clipboard"), |_| {});
+    assert_eq!(desk.error("wait_for", json!({ "clipboard": "" })).code, Code::Unsupported);
 }

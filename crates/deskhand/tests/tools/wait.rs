@@ -79,7 +79,7 @@ fn what_is_there_already_is_there() {
         json!({}),
         expect![[r#"
             missing_required_parameter: Nothing says what to wait for.
-              expected: at least one of selector, role, title, identifier, text, seen_text, window_title, still_ms, process_ended, notification
+              expected: at least one of selector, role, title, identifier, text, seen_text, window_title, still_ms, process_ended, notification, clipboard
         "#]],
     );
 }

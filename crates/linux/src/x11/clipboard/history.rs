@@ -1,8 +1,9 @@
 //! Remembering what is copied, while somebody asked for it and no longer, in memory and nowhere else.
 
+use super::changes::listen;
 use super::owner::Shared;
 use super::reader::Readers;
-use crate::x11::link::{X, connect, failed};
+use crate::x11::link::X;
 use deskhand_core::clipboard::{Entry, Fetched, History, Kind, Part, Selection};
 use deskhand_core::{Call, Error, Result};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -12,8 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 use x11rb::connection::Connection;
 use x11rb::protocol::Event;
-use x11rb::protocol::xfixes::{ConnectionExt as _, SelectionEventMask, SelectionNotifyEvent};
-use x11rb::protocol::xproto::ConnectionExt as _;
+use x11rb::protocol::xfixes::{SelectionEventMask, SelectionNotifyEvent};
 
 /// How many entries are kept.
 const MOST: usize = 100;
@@ -39,17 +39,7 @@ struct Kept {
 impl Watcher {
     /// Begins to watch.
     pub fn start(call: &Call, display: &str, readers: Arc<Readers>, shared: Arc<Shared>) -> Result<Watcher> {
-        let doing = "beginning to watch the clipboard";
-        let (x, screen) = connect(call, display)?;
-        x.stream().bind(call);
-        x.xfixes_query_version(5, 0).map_err(failed(doing))?.reply().map_err(failed(doing))?;
-        let clipboard =
-            x.intern_atom(false, b"CLIPBOARD").map_err(failed(doing))?.reply().map_err(failed(doing))?;
-        let root = x.setup().roots[screen].root;
-        x.xfixes_select_selection_input(root, clipboard.atom, SelectionEventMask::SET_SELECTION_OWNER)
-            .map_err(failed(doing))?
-            .check()
-            .map_err(failed(doing))?;
+        let x = listen(call, display, SelectionEventMask::SET_SELECTION_OWNER)?;
         let fail =
             |error: std::io::Error| Error::backend("Could not begin to watch the clipboard.").because(error);
         let (stopped, stop) = std::io::pipe().map_err(fail)?;

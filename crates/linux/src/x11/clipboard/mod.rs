@@ -4,6 +4,7 @@
 //! set of forms, wait for times of their own choice, do not tell who has fetched what, and end with the
 //! process: none of saving every form, bounding a read by a call, or handing over could be built on them.
 
+mod changes;
 mod forms;
 mod history;
 mod keeper;
@@ -12,7 +13,9 @@ mod reader;
 
 pub use keeper::keep_if_asked;
 
-use deskhand_core::clipboard::{Clipboard, Fetched, GivenBack, History, Kind, Loan, Offer, Part, Selection};
+use deskhand_core::clipboard::{
+    Changes, Clipboard, Fetched, GivenBack, History, Kind, Loan, Offer, Part, Selection,
+};
 use deskhand_core::{Call, Result};
 use forms::{Content, Form};
 use owner::{Holder, Why};
@@ -108,6 +111,11 @@ impl Clipboard for XClipboard {
             }
         }
         Ok(Box::new(loan))
+    }
+
+    fn changes(&self, call: &Call) -> Result<Box<dyn Changes>> {
+        let shared = self.inner.holder.shared().clone();
+        Ok(Box::new(changes::XChanges::begin(call, &self.inner.display, shared)?))
     }
 
     fn watch(&self, call: &Call, on: bool) -> Result<()> {
