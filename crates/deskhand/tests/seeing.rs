@@ -33,7 +33,8 @@ struct Page {
 
 impl Page {
     fn show(desktop: &PrivateDesktop, words: &[&str]) -> Page {
-        let folder = std::env::temp_dir().join(format!("deskhand-words-{}-{}", std::process::id(), words.len()));
+        let folder =
+            std::env::temp_dir().join(format!("deskhand-words-{}-{}", std::process::id(), words.len()));
         std::fs::remove_dir_all(&folder).ok();
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("words"), words.join("\n")).unwrap();
@@ -66,7 +67,9 @@ impl Page {
     /// How many of the words were read, and where they are.
     fn found(&self, answer: &Value) -> usize {
         let mut read: HashMap<String, Vec<Value>> = HashMap::new();
-        for word in answer["lines"].as_array().unwrap().iter().flat_map(|line| line["words"].as_array().unwrap()) {
+        for word in
+            answer["lines"].as_array().unwrap().iter().flat_map(|line| line["words"].as_array().unwrap())
+        {
             read.entry(word["text"].as_str().unwrap().to_owned()).or_default().push(word["bounds"].clone());
         }
         let missed: Vec<&Value> = self
@@ -194,7 +197,10 @@ fn other_languages_and_a_missing_one() {
     let answer = client.call("extract_text", json!({ "languages": ["deu"], "words": true }));
     assert_eq!(page.found(&answer), words.len(), "{answer}");
     let refused = client.refused("invalid_argument", "extract_text", json!({ "languages": ["eng", "kat"] }));
-    assert!(refused["detail"]["remedy"].as_str().unwrap().contains("apt install tesseract-ocr-kat"), "{refused}");
+    assert!(
+        refused["detail"]["remedy"].as_str().unwrap().contains("apt install tesseract-ocr-kat"),
+        "{refused}"
+    );
     assert!(refused["detail"]["found"].as_array().unwrap().contains(&json!("deu")), "{refused}");
 }
 
@@ -215,7 +221,10 @@ fn an_engine_that_is_absent_hangs_or_dies_costs_one_clear_error() {
         command
     });
     let absent = client.refused("backend", "extract_text", json!({}));
-    assert_eq!(absent["detail"]["remedy"], "Install it: apt install tesseract-ocr tesseract-ocr-eng", "{absent}");
+    assert_eq!(
+        absent["detail"]["remedy"], "Install it: apt install tesseract-ocr tesseract-ocr-eng",
+        "{absent}"
+    );
     let became = |script: &str| {
         // A program that runs cannot be written to.
         std::fs::write(folder.join("new"), format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -232,4 +241,38 @@ fn an_engine_that_is_absent_hangs_or_dies_costs_one_clear_error() {
     became("exec /usr/bin/tesseract \"$@\"");
     let answer = client.call("extract_text", json!({}));
     assert!(answer["text"].as_str().unwrap().contains("Largest words here"), "{answer}");
+}
+
+#[test]
+fn marks_in_a_picture_are_the_elements() {
+    if !have(&["Xvfb", "gtk3-widget-factory"]) {
+        return;
+    }
+    let desktop = PrivateDesktop::start(&["--size", "1280x800"]);
+    let mut client = Client::start(&desktop);
+    let launched =
+        client.call("launch_app", json!({ "application": "gtk3-widget-factory", "wait_ms": 30_000 }));
+    let window = launched["window"]["id"].clone();
+    let there = json!({ "selector": "check_box", "window": window, "timeout_ms": 20_000 });
+    client.call("wait_for", there);
+    let told = client.call("take_screenshot", json!({ "annotate": true, "max_width": 900 }));
+    let told = told.as_str().unwrap();
+    let marks: Vec<&str> = told.lines().filter(|line| line.starts_with('e')).collect();
+    assert!(30 <= marks.len(), "{told}");
+    // Each is the element of that ref, where it is said to be.
+    for mark in marks.iter().step_by(7) {
+        let name = mark.split(' ').next().unwrap();
+        let element = client.call("get_element", json!({ "element": name }));
+        assert!(mark.contains(element["role"].as_str().unwrap()), "{mark} {element}");
+        let bounds = &element["bounds"];
+        assert!(mark.contains(&format!("({}, {})", bounds["x"], bounds["y"])), "{mark} {element}");
+    }
+    let box_of =
+        marks.iter().find(|mark| mark.contains(" check_box ") && !mark.contains("disabled")).expect(told);
+    let name = box_of.split(' ').next().unwrap();
+    client.confirmed("click", json!({ "element": name }));
+    if let Some(folder) = std::env::var_os("SEEING_PICTURES") {
+        let path = PathBuf::from(folder).join("marks.png");
+        client.call("take_screenshot", json!({ "annotate": true, "file_path": path, "overwrite": true }));
+    }
 }

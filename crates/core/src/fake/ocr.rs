@@ -39,9 +39,13 @@ impl World {
             while let Some(id) = below.pop() {
                 let Some(item) = self.items.get(id).filter(|item| self.shows(item)) else { continue };
                 below.extend(item.children.iter().rev());
-                let covered = |at| self.windows.iter().find(|other| other.shows() && other.bounds.contains(at));
-                let Some(bounds) = self.bounds(item).and_then(|bounds| bounds.intersection(&area)) else { continue };
-                if item.role == Role::Window || covered(bounds.center()).map(|top| top.id) != Some(window.id) {
+                let covered =
+                    |at| self.windows.iter().find(|other| other.shows() && other.bounds.contains(at));
+                let Some(bounds) = self.bounds(item).and_then(|bounds| bounds.intersection(&area)) else {
+                    continue;
+                };
+                if item.role == Role::Window || covered(bounds.center()).map(|top| top.id) != Some(window.id)
+                {
                     continue;
                 }
                 let secret = item.role == Role::PasswordField;
@@ -61,7 +65,8 @@ fn set(text: &str, bounds: Rect, line: u32) -> Vec<Word> {
     let words = text.split(' ').map(|word| {
         let length = word.chars().count() as u32;
         let left = bounds.x.saturating_add_unsigned(at * CHARACTER.0);
-        let place = Rect::new(left, bounds.y, (length * CHARACTER.0).max(1), CHARACTER.1.min(bounds.height.max(1)));
+        let place =
+            Rect::new(left, bounds.y, (length * CHARACTER.0).max(1), CHARACTER.1.min(bounds.height.max(1)));
         at += length + 1;
         Word { text: word.trim().to_owned(), bounds: place, confidence: 96, line }
     });

@@ -6,6 +6,7 @@ pub mod elements;
 pub mod evidence;
 pub mod find;
 pub mod keyboard;
+pub mod marks;
 pub mod ocr;
 pub mod page;
 pub mod pointer;

@@ -130,7 +130,10 @@ impl Tool for ExtractText {
         let size = self.page_size.map_or(500, Ranged::get);
         let (lines, next_page_token) = page(lines(&words), Some(size), self.page_token.as_deref())?;
         let told = |words: &[Word]| {
-            let each = words.iter().filter(|_| self.words).map(|word| seen(std::slice::from_ref(word), frame.as_ref()));
+            let each = words
+                .iter()
+                .filter(|_| self.words)
+                .map(|word| seen(std::slice::from_ref(word), frame.as_ref()));
             Seen { words: each.collect(), ..seen(words, frame.as_ref()) }
         };
         let lines: Vec<Seen> = lines.into_iter().map(told).collect();
@@ -162,7 +165,9 @@ impl ExtractText {
         };
         let others = [&self.display, &self.window, &self.element];
         if others.iter().any(|other| other.is_some()) || self.x.is_some() || self.width.is_some() {
-            return Err(Error::argument("The text is read where image was taken: pass nothing else beside it."));
+            return Err(Error::argument(
+                "The text is read where image was taken: pass nothing else beside it.",
+            ));
         }
         let frame = cx.server.images.get(image)?.frame;
         let bitmap = cx.desktop.screen.capture(&cx.call, Source::Screen(frame.shows))?;
@@ -172,8 +177,11 @@ impl ExtractText {
 
 /// The words in a bitmap that are sure enough.
 fn words(cx: &Context, bitmap: &Bitmap, languages: &[String], least: u8) -> Result<Vec<Word>> {
-    let languages: Vec<String> =
-        languages.iter().flat_map(|codes| codes.split(['+', ','])).map(|code| code.trim().to_owned()).collect();
+    let languages: Vec<String> = languages
+        .iter()
+        .flat_map(|codes| codes.split(['+', ',']))
+        .map(|code| code.trim().to_owned())
+        .collect();
     let mut words = cx.desktop.ocr.read(&cx.call, bitmap, &languages)?;
     words.retain(|word| least <= word.confidence);
     Ok(words)
@@ -200,7 +208,12 @@ fn text(words: &[Word]) -> String {
 }
 
 /// What a screenshot says, for its caption and for its data.
-pub fn of_picture(cx: &Context, bitmap: &Bitmap, frame: &Frame, languages: &[String]) -> Result<(String, Vec<Seen>)> {
+pub fn of_picture(
+    cx: &Context,
+    bitmap: &Bitmap,
+    frame: &Frame,
+    languages: &[String],
+) -> Result<(String, Vec<Seen>)> {
     let words = words(cx, bitmap, languages, CONFIDENCE)?;
     let lines = lines(&words);
     let seen: Vec<Seen> = lines.iter().take(MOST_LINES).map(|words| seen(words, Some(frame))).collect();
@@ -210,7 +223,9 @@ pub fn of_picture(cx: &Context, bitmap: &Bitmap, frame: &Frame, languages: &[Str
     let mut told = "Text seen, and where in this picture:".to_owned();
     let mut count = 0;
     for line in &seen {
-        let at = line.in_image.map_or_else(String::new, |at| format!("  [{},{} {}x{}]", at.x, at.y, at.width, at.height));
+        let at = line
+            .in_image
+            .map_or_else(String::new, |at| format!("  [{},{} {}x{}]", at.x, at.y, at.width, at.height));
         if MOST_BYTES < told.len() + line.text.len() + at.len() {
             break;
         }
@@ -245,13 +260,18 @@ pub fn places(words: &[Word], wanted: &str) -> Vec<Seen> {
         }
         for (begin, _) in all.match_indices(&wanted) {
             let end = begin + wanted.len();
-            let touched: Vec<usize> =
-                (0..spans.len()).filter(|index| spans[*index].start < end && begin < spans[*index].end).collect();
+            let touched: Vec<usize> = (0..spans.len())
+                .filter(|index| spans[*index].start < end && begin < spans[*index].end)
+                .collect();
             let (Some(first), Some(last)) = (touched.first(), touched.last()) else { continue };
             let (span, found) = (spans[*first].start..spans[*last].end, seen(&line[*first..=*last], None));
             // "Save" is "Save…" and "Save:" too.
             let rest = |text: &str| text.chars().all(|c| !c.is_alphanumeric());
-            if rest(&all[span.start..begin]) && rest(&all[end..span.end]) { whole.push(found) } else { parts.push(found) }
+            if rest(&all[span.start..begin]) && rest(&all[end..span.end]) {
+                whole.push(found)
+            } else {
+                parts.push(found)
+            }
         }
     }
     if whole.is_empty() { parts } else { whole }
@@ -260,7 +280,9 @@ pub fn places(words: &[Word], wanted: &str) -> Vec<Seen> {
 /// Readers are not sure of case and of signs that look alike.
 fn plain(text: &str) -> String {
     let mut plain = text.to_lowercase();
-    for (sign, other) in [("’", "'"), ("‘", "'"), ("“", "\""), ("”", "\""), ("—", "-"), ("–", "-"), ("…", "...")] {
+    for (sign, other) in
+        [("’", "'"), ("‘", "'"), ("“", "\""), ("”", "\""), ("—", "-"), ("–", "-"), ("…", "...")]
+    {
         plain = plain.replace(sign, other);
     }
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -317,7 +339,11 @@ pub fn click(
     }
     deskhand_core::geometry::require_on_screen(&cx.desktop.screen.displays(&cx.call)?, middle)?;
     let acted = pointer::click_at(cx, Some(middle), button, count, modifiers, settle)?;
-    Ok(Acted { via: Some("ocr"), target: Some(format!("text {} at {}", short(&place.text), place.bounds)), ..acted })
+    Ok(Acted {
+        via: Some("ocr"),
+        target: Some(format!("text {} at {}", short(&place.text), place.bounds)),
+        ..acted
+    })
 }
 
 #[cfg(test)]

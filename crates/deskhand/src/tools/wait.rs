@@ -17,12 +17,12 @@ use std::time::{Duration, Instant};
 /// The table of this noun.
 pub static TOOLS: &[Row] = &[Row::of::<WaitFor>()];
 
-/// Wait until one of the conditions holds: an element, a text or a window is there (or gone), the pixels
-/// have come to rest, a process has ended. Several are alternatives: the reply says which came true.
+/// Wait for an element, a text or a window (or until it is gone), for still pixels, or for the end of a
+/// process. Several are alternatives: the reply says which came true.
 #[derive(Deserialize, JsonSchema, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct WaitFor {
-    /// An element that fits this selector, with a state perhaps: `button[name="OK"]:enabled`.
+    /// An element that fits, with a state perhaps: `button[name="OK"]:enabled`.
     pub selector: Option<String>,
     /// An element of this role.
     pub role: Option<String>,
@@ -32,7 +32,7 @@ pub struct WaitFor {
     pub identifier: Option<String>,
     /// A text that some element shows.
     pub text: Option<String>,
-    /// A text that is seen on the screen (OCR), in `window` if given.
+    /// A text seen on the screen or in `window` (OCR).
     pub seen_text: Option<String>,
     /// A window whose title holds this.
     pub window_title: Option<String>,
@@ -42,9 +42,9 @@ pub struct WaitFor {
     pub still_ms: Option<Ranged<50, 10_000>>,
     /// This process has ended.
     pub process_ended: Option<Ranged<1, 4_194_304>>,
-    /// Look for elements, texts and pixels only in this window.
+    /// Look only in this window.
     pub window: Option<String>,
-    /// Look for elements and texts only in this application.
+    /// Look only in this application.
     pub application: Option<String>,
 }
 
@@ -72,8 +72,13 @@ pub struct Came {
 impl Tool for WaitFor {
     const NAME: &'static str = "wait_for";
     const EFFECT: Effect = Effect::Read;
-    const ERRORS: &'static [Code] =
-        &[Code::InvalidSelector, Code::WindowNotFound, Code::AmbiguousTarget, Code::PermissionDenied, Code::WindowMinimized];
+    const ERRORS: &'static [Code] = &[
+        Code::InvalidSelector,
+        Code::WindowNotFound,
+        Code::AmbiguousTarget,
+        Code::PermissionDenied,
+        Code::WindowMinimized,
+    ];
     const GROUP: Group = Group::Elements;
     type Output = Data<Came>;
 
@@ -263,7 +268,11 @@ impl WaitFor {
         if places.is_empty() != self.gone {
             return Ok(None);
         }
-        Ok(Some(Came { matches: Some(places.len()), seen: places.into_iter().next(), ..Came::of("seen_text") }))
+        Ok(Some(Came {
+            matches: Some(places.len()),
+            seen: places.into_iter().next(),
+            ..Came::of("seen_text")
+        }))
     }
 
     fn look_for_rest(&self, cx: &Context, rest: &mut Rest, still: Duration) -> Result<Option<Came>> {

@@ -89,9 +89,8 @@ impl Scene {
         since: usize,
         fits: impl Fn(&Value) -> bool,
     ) -> Vec<Value> {
-        let came = self.awaken(|stage| {
-            wanted <= stage.events().into_iter().skip(since).filter(&fits).count()
-        });
+        let came =
+            self.awaken(|stage| wanted <= stage.events().into_iter().skip(since).filter(&fits).count());
         assert!(came, "{wanted} {what} were wanted: {:#?}", &self.stage.events()[since..]);
         self.settle();
         let all = self.stage.events().into_iter().skip(since).filter(fits).collect::<Vec<_>>();

@@ -251,14 +251,18 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
             assert_ne!(shell["pid"], slow["pid"]);
             without(&[], json!({ "application": slow["pid"] }));
         }
-        (Code::WindowNotFound, "take_screenshot" | "extract_text") => without(point, json!({ "window": "Nowhere" })),
+        (Code::WindowNotFound, "take_screenshot" | "extract_text") => {
+            without(point, json!({ "window": "Nowhere" }))
+        }
         (Code::WindowNotFound, "left_mouse_up") => without(&[], json!({ "window": "No", "x": 5, "y": 5 })),
         (Code::WindowNotFound, "wait_for") => {
             without(&["selector"], json!({ "still_ms": 50, "window": "Nowhere" }));
         }
         (Code::WindowNotFound, _) => without(&[], json!({ "window": "Nowhere" })),
         (Code::ApplicationNotFound, _) => without(&[], json!({ "application": "Nothing" })),
-        (Code::DisplayNotFound, "take_screenshot" | "extract_text") => without(point, json!({ "display": "7" })),
+        (Code::DisplayNotFound, "take_screenshot" | "extract_text") => {
+            without(point, json!({ "display": "7" }))
+        }
         (Code::DisplayNotFound, "left_mouse_up") => without(&[], json!({ "display": "7", "x": 5, "y": 5 })),
         (Code::DisplayNotFound, _) => without(&[], json!({ "display": "7" })),
         (Code::WindowMinimized, "find_elements" | "wait_for") => {

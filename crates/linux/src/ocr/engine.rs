@@ -140,8 +140,10 @@ fn run(call: &Call, command: &mut Command, input: Vec<u8>) -> Result<(ExitStatus
     call.check("starting Tesseract")?;
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map(Running).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => Error::backend("Reading text from pixels needs Tesseract, which is not installed.")
-            .remedy("Install it: apt install tesseract-ocr tesseract-ocr-eng"),
+        ErrorKind::NotFound => {
+            Error::backend("Reading text from pixels needs Tesseract, which is not installed.")
+                .remedy("Install it: apt install tesseract-ocr tesseract-ocr-eng")
+        }
         _ => Error::backend("Tesseract could not be started.").because(error),
     })?;
     let streams = (child.0.stdin.take(), child.0.stdout.take(), child.0.stderr.take());
@@ -154,7 +156,10 @@ fn run(call: &Call, command: &mut Command, input: Vec<u8>) -> Result<(ExitStatus
         let text = scope.spawn(move || all(stdout));
         let errors = scope.spawn(move || all(stderr));
         let status = call.until("Tesseract was reading", || {
-            child.0.try_wait().map_err(|error| Error::backend("Tesseract cannot be waited for.").because(error))
+            child
+                .0
+                .try_wait()
+                .map_err(|error| Error::backend("Tesseract cannot be waited for.").because(error))
         });
         // When the time is up, the streams end with the process.
         let status = status.inspect_err(|_| drop(child.0.kill()));
@@ -173,10 +178,11 @@ fn all(mut stream: impl Read) -> Vec<u8> {
 
 fn failed(status: ExitStatus, errors: &[u8]) -> Error {
     let errors = String::from_utf8_lossy(errors);
-    let said: String = errors.lines().filter(|line| !line.starts_with("Page ")).take(5).collect::<Vec<_>>().join("; ");
-    Error::backend(format!("Tesseract failed ({status})."))
-        .os(said)
-        .remedy("Try again; if it stays so, reinstall it: apt install --reinstall tesseract-ocr tesseract-ocr-eng")
+    let said: String =
+        errors.lines().filter(|line| !line.starts_with("Page ")).take(5).collect::<Vec<_>>().join("; ");
+    Error::backend(format!("Tesseract failed ({status}).")).os(said).remedy(
+        "Try again; if it stays so, reinstall it: apt install --reinstall tesseract-ocr tesseract-ocr-eng",
+    )
 }
 
 #[cfg(test)]
@@ -213,7 +219,10 @@ mod tests {
     fn an_absent_engine_gives_the_line_that_installs_it() {
         let call = Call::with_timeout(Duration::from_secs(5));
         let error = languages(&call, Path::new("/nowhere/tesseract")).unwrap_err();
-        assert!(error.detail.remedy.as_ref().is_some_and(|remedy| remedy.contains("apt install")), "{error:?}");
+        assert!(
+            error.detail.remedy.as_ref().is_some_and(|remedy| remedy.contains("apt install")),
+            "{error:?}"
+        );
     }
 
     #[test]

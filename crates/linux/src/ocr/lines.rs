@@ -115,9 +115,9 @@ fn areas(runs: &[Run], reach: u32, fits: impl Fn(&Run, &Run) -> bool) -> Areas {
         while above < index && (runs[above].row + 1 < run.row || is_before(&runs[above], run, reach)) {
             above += 1;
         }
-        let touching = runs[above..index].iter().take_while(|other| {
-            other.row + 1 == run.row && other.start < run.end + reach
-        });
+        let touching = runs[above..index]
+            .iter()
+            .take_while(|other| other.row + 1 == run.row && other.start < run.end + reach);
         for (offset, other) in touching.enumerate() {
             if fits(other, run) {
                 areas.join(above + offset, index);
@@ -150,7 +150,8 @@ fn ink(pixels: &[[u8; 4]], width: usize) -> Vec<u8> {
     while next < runs.len() {
         let row = runs[next].row;
         let end = next + runs[next..].iter().take_while(|run| run.row == row).count();
-        let ground: Vec<&Run> = (next..end).filter(|index| is_ground(*index)).map(|index| &runs[index]).collect();
+        let ground: Vec<&Run> =
+            (next..end).filter(|index| is_ground(*index)).map(|index| &runs[index]).collect();
         let start = row as usize * width;
         ink_of_row(&pixels[start..start + width], &ground, &mut ink[start..start + width]);
         next = end;
@@ -379,7 +380,8 @@ fn with_accents(lines: Vec<Growing>) -> Vec<Piece> {
 /// The ink of a line, stretched so that its darkest pixel is black.
 fn cut_out(ink: &[u8], width: usize, line: &Piece) -> Line {
     let (left, right) = (line.left as usize, line.right as usize);
-    let rows = || (line.top as usize..line.bottom as usize).map(|row| &ink[row * width + left..row * width + right]);
+    let rows =
+        || (line.top as usize..line.bottom as usize).map(|row| &ink[row * width + left..row * width + right]);
     let darkest = rows().flatten().copied().max().unwrap_or(255).max(1);
     let black = |ink: &u8| 255 - (u16::from(*ink) * 255 / u16::from(darkest)).min(255) as u8;
     Line {
@@ -427,7 +429,9 @@ mod tests {
 
     #[test]
     fn light_on_dark_and_pale_text_are_black_on_white() {
-        for (ground, color) in [([255; 3], [0; 3]), ([20; 3], [230; 3]), ([240; 3], [200; 3]), ([0, 0, 200], [0, 150, 0])] {
+        for (ground, color) in
+            [([255; 3], [0; 3]), ([20; 3], [230; 3]), ([240; 3], [200; 3]), ([0, 0, 200], [0, 150, 0])]
+        {
             let mut pixels = screen(300, 60, ground);
             letters(&mut pixels, 300, (40, 20), 10, color);
             let lines = found(&pixels, 300);
