@@ -9,6 +9,7 @@ use crate::input::{Clicks, Hands, Held, Holds, Input};
 use crate::lane::{ClientId, Lane};
 use crate::ocr::{NoOcr, Ocr};
 use crate::screen::Screen;
+use crate::script::{NoScripts, Scripts};
 use crate::system::{NoSystem, System};
 use crate::window::Windows;
 use std::sync::Arc;
@@ -31,6 +32,8 @@ pub struct Desktop {
     pub system: Box<dyn System>,
     /// Text that is only pixels.
     pub ocr: Box<dyn Ocr>,
+    /// Programs that are run for what they print.
+    pub scripts: Box<dyn Scripts>,
     /// Which provider was chosen for each capability, and why.
     pub choices: Vec<Choice>,
     /// The order in which changes are made.
@@ -49,6 +52,8 @@ pub struct Services {
     pub system: Box<dyn System>,
     /// Text that is only pixels.
     pub ocr: Box<dyn Ocr>,
+    /// Programs that are run for what they print.
+    pub scripts: Box<dyn Scripts>,
 }
 
 impl Services {
@@ -58,6 +63,7 @@ impl Services {
             audio: Box::new(NoAudio(missing.clone())),
             system: Box::new(NoSystem(missing.clone())),
             ocr: Box::new(NoOcr(missing.clone())),
+            scripts: Box::new(NoScripts(missing.clone())),
         }
     }
 }
@@ -110,6 +116,7 @@ impl Desktop {
             audio: services.audio,
             system: services.system,
             ocr: services.ocr,
+            scripts: services.scripts,
             choices,
             lane: Lane::default(),
             input,

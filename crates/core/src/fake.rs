@@ -55,6 +55,7 @@ mod input;
 mod ocr;
 mod scene;
 mod screen;
+mod script;
 mod system;
 mod windows;
 mod world;
@@ -74,6 +75,7 @@ use crate::geometry::Display;
 use crate::input::{Held, NoInput};
 use crate::ocr::NoOcr;
 use crate::screen::NoScreen;
+use crate::script::NoScripts;
 use crate::system::NoSystem;
 use crate::window::{NoWindows, Window, WindowId};
 use std::ops::{Deref, DerefMut};
@@ -121,8 +123,8 @@ impl Fake {
         self
     }
 
-    /// Without a capability: `screen`, `input`, `elements`, `windows`, `apps`, `audio`, `system`
-    /// or `ocr`.
+    /// Without a capability: `screen`, `input`, `elements`, `windows`, `apps`, `audio`, `system`,
+    /// `ocr` or `scripts`.
     pub fn without(mut self, capability: &'static str) -> Fake {
         self.missing.push(capability);
         self
@@ -152,7 +154,7 @@ impl Fake {
                 remedy: "Build it with one.".to_owned(),
             })
         };
-        let all = ["screen", "input", "elements", "windows", "apps", "audio", "system", "ocr"];
+        let all = ["screen", "input", "elements", "windows", "apps", "audio", "system", "ocr", "scripts"];
         let choices = all.map(|capability| Choice {
             capability,
             provider: missing(capability).map_or(Ok("fake"), Err),
@@ -177,6 +179,7 @@ impl Fake {
                 audio: part!("audio", NoAudio),
                 system: part!("system", NoSystem),
                 ocr: part!("ocr", NoOcr),
+                scripts: part!("scripts", NoScripts),
             },
             choices.to_vec(),
         );

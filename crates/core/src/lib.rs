@@ -17,6 +17,7 @@ pub mod lane;
 pub mod near;
 pub mod ocr;
 pub mod screen;
+pub mod script;
 pub mod selector;
 pub mod system;
 pub mod watch;

@@ -4,6 +4,7 @@ pub mod app;
 pub mod atspi;
 pub mod audio;
 pub mod ocr;
+pub mod script;
 pub mod session;
 pub mod system;
 pub mod x11;
@@ -86,7 +87,9 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
     choose("audio", Ok("pulse"), "the native protocol of PulseAudio, which PipeWire speaks too");
     choose("system", Ok("linux"), "/proc and /sys, and UPower where it runs");
     choose("ocr", Ok("tesseract"), "tesseract on PATH, as a process for each reading");
+    choose("scripts", Ok("processes"), "processes in sessions of their own");
     let services = Services {
+        scripts: Box::new(script::Programs { environment: place.environment.clone() }),
         ocr: Box::new(ocr::Tesseract::new("tesseract")),
         audio: Box::new(audio::PulseAudio::new(place.audio.clone())),
         system: Box::new(system::Machine {

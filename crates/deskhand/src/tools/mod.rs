@@ -11,6 +11,7 @@ pub mod ocr;
 pub mod page;
 pub mod pointer;
 pub mod screen;
+pub mod scripting;
 pub mod scroll;
 pub mod steps;
 pub mod system;
@@ -34,6 +35,7 @@ static TABLES: &[&[Row]] = &[
     apps::TOOLS,
     audio::TOOLS,
     system::TOOLS,
+    scripting::TOOLS,
     steps::TOOLS,
 ];
 
