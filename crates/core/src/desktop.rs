@@ -11,6 +11,7 @@ use crate::lane::{ClientId, Lane};
 use crate::notification::{NoNotifications, Notifications};
 use crate::ocr::{NoOcr, Ocr};
 use crate::screen::Screen;
+use crate::script::{NoScripts, Scripts};
 use crate::system::{NoSystem, System};
 use crate::window::Windows;
 use std::sync::Arc;
@@ -37,6 +38,8 @@ pub struct Desktop {
     pub notifications: Box<dyn Notifications>,
     /// Text that is only pixels.
     pub ocr: Box<dyn Ocr>,
+    /// Programs that are run for what they print.
+    pub scripts: Box<dyn Scripts>,
     /// Which provider was chosen for each capability, and why.
     pub choices: Vec<Choice>,
     /// The order in which changes are made.
@@ -59,6 +62,8 @@ pub struct Services {
     pub notifications: Box<dyn Notifications>,
     /// Text that is only pixels.
     pub ocr: Box<dyn Ocr>,
+    /// Programs that are run for what they print.
+    pub scripts: Box<dyn Scripts>,
 }
 
 impl Services {
@@ -70,6 +75,7 @@ impl Services {
             clipboard: Box::new(NoClipboard(missing.clone())),
             notifications: Box::new(NoNotifications(missing.clone())),
             ocr: Box::new(NoOcr(missing.clone())),
+            scripts: Box::new(NoScripts(missing.clone())),
         }
     }
 }
@@ -124,6 +130,7 @@ impl Desktop {
             clipboard: services.clipboard,
             notifications: services.notifications,
             ocr: services.ocr,
+            scripts: services.scripts,
             choices,
             lane: Lane::default(),
             input,

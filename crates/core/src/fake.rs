@@ -57,6 +57,7 @@ mod notification;
 mod ocr;
 mod scene;
 mod screen;
+mod script;
 mod system;
 mod windows;
 mod world;
@@ -78,6 +79,7 @@ use crate::input::{Held, NoInput};
 use crate::notification::NoNotifications;
 use crate::ocr::NoOcr;
 use crate::screen::NoScreen;
+use crate::script::NoScripts;
 use crate::system::NoSystem;
 use crate::window::{NoWindows, Window, WindowId};
 use std::ops::{Deref, DerefMut};
@@ -126,7 +128,7 @@ impl Fake {
     }
 
     /// Without a capability: `screen`, `input`, `elements`, `windows`, `apps`, `audio`, `system`, `clipboard`,
-    /// `notifications` or `ocr`.
+    /// `notifications`, `ocr` or `scripts`.
     pub fn without(mut self, capability: &'static str) -> Fake {
         self.missing.push(capability);
         self
@@ -167,6 +169,7 @@ impl Fake {
             "clipboard",
             "notifications",
             "ocr",
+            "scripts",
         ]
         .map(|capability| Choice {
             capability,
@@ -194,6 +197,7 @@ impl Fake {
                 clipboard: part!("clipboard", NoClipboard),
                 notifications: part!("notifications", NoNotifications),
                 ocr: part!("ocr", NoOcr),
+                scripts: part!("scripts", NoScripts),
             },
             choices.to_vec(),
         );

@@ -19,6 +19,7 @@ pub mod near;
 pub mod notification;
 pub mod ocr;
 pub mod screen;
+pub mod script;
 pub mod selector;
 pub mod system;
 pub mod watch;

@@ -113,6 +113,10 @@ fn probe(desktop: &Arc<Desktop>, capability: &str) -> Result<String> {
                 .collect();
             Ok(format!("{} output(s): {}", outputs.len(), names.join(", ")))
         }
+        "scripts" => {
+            let there = ["sh", "bash", "gjs"].into_iter().filter(|program| desktop.scripts.has(program));
+            Ok(format!("installed: {}", there.collect::<Vec<_>>().join(", ")))
+        }
         "ocr" => Ok(format!("reads {}", desktop.ocr.languages(&call)?.join(", "))),
         "system" => {
             let (info, power) = (desktop.system.info(&call)?, desktop.system.power(&call)?);

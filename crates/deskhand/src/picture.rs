@@ -12,6 +12,7 @@
 mod compact;
 mod deflate;
 mod jpeg;
+mod marks;
 mod png;
 mod scale;
 mod strips;
@@ -25,6 +26,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use strips::Pixels;
+
+pub use marks::{Mark, marked};
 
 /// The kinds of picture files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -253,7 +256,8 @@ fn finished(
         format,
         width,
         height,
-        scale: f64::from(width) / f64::from(bitmap.width),
+        // A bitmap may have been scaled before it came here.
+        scale: f64::from(width) / f64::from(bitmap.shows.width.max(1)),
         quality: (format == Format::Jpeg).then_some(quality),
     }
 }
@@ -364,6 +368,17 @@ pub fn with_pointer(bitmap: &Bitmap, pointer: &PointerImage) -> Bitmap {
         serial: derived(&(bitmap.serial, pointer.bounds, &pointer.pixels)),
         differs: None,
     }
+}
+
+/// The bitmap within limits (0 is none), in proportion: what is drawn on it afterwards is not scaled.
+pub fn scaled_down(bitmap: &Arc<Bitmap>, max_width: u32, max_height: u32) -> Result<Arc<Bitmap>> {
+    let (width, height) = scale::fit(bitmap.width, bitmap.height, max_width, max_height);
+    if (width, height) == (bitmap.width, bitmap.height) {
+        return Ok(bitmap.clone());
+    }
+    let pixels = scale::scaled(bitmap, (width, height))?.bytes().to_vec();
+    let serial = derived(&(bitmap.serial, width, height));
+    Ok(Arc::new(Bitmap { width, height, pixels: pixels.into(), shows: bitmap.shows, serial, differs: None }))
 }
 
 /// The part of a bitmap that shows `rect`, or nothing when it does not show all of it.

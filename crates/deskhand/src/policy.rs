@@ -35,7 +35,14 @@ impl Policy {
         if effect == Effect::Script && !self.allow.iter().any(|rule| names(rule, row, effect)) {
             return denied(
                 format!("{} runs code, which is off by default.", row.name),
-                "Start Deskhand with --allow shell to allow this.",
+                &match row.name {
+                    "execute_shell_command" => "Start Deskhand with --allow shell to allow this.".to_owned(),
+                    name => {
+                        format!(
+                            "Start Deskhand with --allow {name} to allow this, or --allow shell for any code."
+                        )
+                    }
+                },
             );
         }
         Ok(())

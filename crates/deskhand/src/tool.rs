@@ -107,6 +107,8 @@ pub enum Group {
     Applications,
     /// Audio outputs.
     Audio,
+    /// Commands and scripts.
+    Scripting,
     /// The machine.
     System,
     /// The clipboard.

@@ -242,3 +242,37 @@ fn an_engine_that_is_absent_hangs_or_dies_costs_one_clear_error() {
     let answer = client.call("extract_text", json!({}));
     assert!(answer["text"].as_str().unwrap().contains("Largest words here"), "{answer}");
 }
+
+#[test]
+fn marks_in_a_picture_are_the_elements() {
+    if !have(&["Xvfb", "gtk3-widget-factory"]) {
+        return;
+    }
+    let desktop = PrivateDesktop::start(&["--size", "1280x800"]);
+    let mut client = Client::start(&desktop);
+    let launched =
+        client.call("launch_app", json!({ "application": "gtk3-widget-factory", "wait_ms": 30_000 }));
+    let window = launched["window"]["id"].clone();
+    let there = json!({ "selector": "check_box", "window": window, "timeout_ms": 20_000 });
+    client.call("wait_for", there);
+    let told = client.call("take_screenshot", json!({ "annotate": true, "max_width": 900 }));
+    let told = told.as_str().unwrap();
+    let marks: Vec<&str> = told.lines().filter(|line| line.starts_with('e')).collect();
+    assert!(30 <= marks.len(), "{told}");
+    // Each is the element of that ref, where it is said to be.
+    for mark in marks.iter().step_by(7) {
+        let name = mark.split(' ').next().unwrap();
+        let element = client.call("get_element", json!({ "element": name }));
+        assert!(mark.contains(element["role"].as_str().unwrap()), "{mark} {element}");
+        let bounds = &element["bounds"];
+        assert!(mark.contains(&format!("({}, {})", bounds["x"], bounds["y"])), "{mark} {element}");
+    }
+    let box_of =
+        marks.iter().find(|mark| mark.contains(" check_box ") && !mark.contains("disabled")).expect(told);
+    let name = box_of.split(' ').next().unwrap();
+    client.confirmed("click", json!({ "element": name }));
+    if let Some(folder) = std::env::var_os("SEEING_PICTURES") {
+        let path = PathBuf::from(folder).join("marks.png");
+        client.call("take_screenshot", json!({ "annotate": true, "file_path": path, "overwrite": true }));
+    }
+}

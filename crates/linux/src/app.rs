@@ -392,7 +392,7 @@ const TERMINALS: [(&str, &str); 9] = [
 
 /// A session of its own keeps the program apart from our terminal and its signals, and makes its family
 /// known by one number.
-fn in_own_session(command: &mut Command) {
+pub(crate) fn in_own_session(command: &mut Command) {
     // SAFETY: between fork and exec only async-signal-safe calls are allowed: setsid is one, and nothing
     // is allocated or locked here.
     unsafe {

@@ -5,6 +5,7 @@ pub mod atspi;
 pub mod audio;
 pub mod notification;
 pub mod ocr;
+pub mod script;
 pub mod session;
 pub mod system;
 pub mod x11;
@@ -135,6 +136,7 @@ fn services(place: &Place, clipboard: Box<dyn Clipboard>) -> Services {
     Services {
         clipboard,
         ocr: Box::new(ocr::Tesseract::new("tesseract")),
+        scripts: Box::new(script::Programs { environment: place.environment.clone() }),
         audio: Box::new(audio::PulseAudio::new(place.audio.clone())),
         system: Box::new(system::Machine {
             root: "/".into(),
@@ -145,11 +147,12 @@ fn services(place: &Place, clipboard: Box<dyn Clipboard>) -> Services {
     }
 }
 
-fn service_choices() -> [Choice; 4] {
+fn service_choices() -> [Choice; 5] {
     [
         ("audio", "pulse", "the native protocol of PulseAudio, which PipeWire speaks too"),
         ("system", "linux", "/proc and /sys, and UPower where it runs"),
         ("ocr", "tesseract", "tesseract on PATH, as a process for each reading"),
+        ("scripts", "processes", "processes in sessions of their own"),
         ("notifications", "dbus", "org.freedesktop.Notifications on the session bus, whoever has it"),
     ]
     .map(|(capability, provider, reason)| Choice {

@@ -103,7 +103,7 @@ fn list(
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LaunchApp {
-    /// A name (Calculator), a desktop entry's id (org.gnome.Calculator), or an executable.
+    /// A name (Calculator), a desktop entry's id, or an executable.
     pub application: String,
     /// Its arguments, files to open say.
     #[serde(default)]
@@ -114,7 +114,7 @@ pub struct LaunchApp {
     /// Variables to add to its environment.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
-    /// How long to wait for its window; 10 s by default, 0 not at all.
+    /// How long to wait for its window; 10 s by default.
     #[serde(default)]
     pub wait_ms: Option<Ranged<0, 120_000>>,
 }

@@ -154,7 +154,7 @@ pub struct GetUiElements {
     pub roles: Vec<String>,
     /// Only what can be clicked, typed into or changed.
     pub interactive_only: bool,
-    /// Also what does not show: scrolled away, in closed menus, on other tabs.
+    /// Also what is scrolled away, in closed menus, on other tabs.
     pub include_hidden: bool,
     /// Also containers without a name.
     pub include_containers: bool,
@@ -375,15 +375,15 @@ fn is_cut(element: &Value) -> bool {
 #[derive(Deserialize, JsonSchema, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct FindElements {
-    /// Such as `button[name="OK"]`, `text_field:focused`, `list > list_item:nth(2)`, `[name~=save]`.
+    /// Such as `button[name="OK"]`, `text_field:focused`, `list > list_item:nth(2)`.
     pub selector: Option<String>,
     /// What they are.
     pub role: Option<String>,
-    /// What they are called; part of the name is enough, in any case.
+    /// Their name or a part of it, in any case.
     pub title: Option<String>,
     /// Their application's identifier.
     pub identifier: Option<String>,
-    /// A text that they show, as name or value; part of it is enough.
+    /// A part of their name or value.
     pub text: Option<String>,
     /// Only in this application.
     pub application: Option<String>,
@@ -391,7 +391,7 @@ pub struct FindElements {
     pub window: Option<String>,
     /// Also what does not show.
     pub include_hidden: bool,
-    /// Also where `text` (or `title`) is merely seen (OCR), under seen.
+    /// Also where `text` is merely seen (OCR).
     pub include_ocr: bool,
     /// How many at the most; 50 by default.
     pub page_size: Option<Ranged<1, 1000>>,

@@ -7,11 +7,13 @@ pub mod elements;
 pub mod evidence;
 pub mod find;
 pub mod keyboard;
+pub mod marks;
 pub mod notifications;
 pub mod ocr;
 pub mod page;
 pub mod pointer;
 pub mod screen;
+pub mod scripting;
 pub mod scroll;
 pub mod steps;
 pub mod system;
@@ -37,6 +39,7 @@ static TABLES: &[&[Row]] = &[
     system::TOOLS,
     clipboard::TOOLS,
     notifications::TOOLS,
+    scripting::TOOLS,
     steps::TOOLS,
 ];
 

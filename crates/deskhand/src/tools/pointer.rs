@@ -72,7 +72,7 @@ pub const LONGEST_HOLD: Duration = Duration::from_secs(60);
 #[derive(Deserialize, JsonSchema, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct Click {
-    /// Across, in pixels of the screen or of the frame named below.
+    /// Across, global or in the frame below.
     pub x: Option<f64>,
     /// Down.
     pub y: Option<f64>,
@@ -82,9 +82,9 @@ pub struct Click {
     pub window: Option<String>,
     /// x and y are pixels of this screenshot (its image id).
     pub image: Option<String>,
-    /// Click the middle of this element instead (ref or selector); refused when it is covered or disabled.
+    /// Click this element instead (ref or selector); refused when covered or disabled.
     pub element: Option<String>,
-    /// Click the middle of this text as it is seen (OCR), in `window` if given.
+    /// Click this text where it is seen (OCR), in `window` if given.
     pub text: Option<String>,
     /// Which button.
     pub button: Button,
@@ -92,7 +92,7 @@ pub struct Click {
     pub click_count: Option<Ranged<1, 3>>,
     /// Keys held meanwhile; primary is Command on macOS, Ctrl elsewhere.
     pub modifiers: Vec<Modifier>,
-    /// Look this long for a consequence; 100 by default, 0 not at all.
+    /// Look this long for a consequence; 100 by default.
     pub settle_ms: Option<Ranged<0, 10_000>>,
     /// No effect here.
     #[schemars(skip)]
@@ -235,7 +235,7 @@ fn arrived(wanted: Option<Point>, place: Point) -> Result<()> {
 #[derive(Deserialize, JsonSchema, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct DoubleClick {
-    /// Across, in pixels of the screen or of the frame named below.
+    /// Across, global or in the frame below.
     pub x: Option<f64>,
     /// Down.
     pub y: Option<f64>,
@@ -284,7 +284,7 @@ impl Tool for DoubleClick {
 #[derive(Deserialize, JsonSchema, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct MoveMouse {
-    /// Across, in pixels of the screen or of the frame named below.
+    /// Across, global or in the frame below.
     pub x: Option<f64>,
     /// Down.
     pub y: Option<f64>,
@@ -296,9 +296,9 @@ pub struct MoveMouse {
     pub image: Option<String>,
     /// How long the way takes; 0 jumps.
     pub duration_ms: Option<Ranged<0, 60_000>>,
-    /// Move along the way in small steps (in 300 ms unless duration_ms says otherwise).
+    /// Move in small steps (in 300 ms unless duration_ms says otherwise).
     pub smooth: bool,
-    /// Go there at once and stay for duration_ms (1 s by default), so that tool tips appear.
+    /// Stay there for duration_ms (1 s by default), so that tool tips appear.
     pub hover: bool,
     /// Keys held meanwhile.
     pub modifiers: Vec<Modifier>,

@@ -2,6 +2,7 @@
 
 use super::evidence::short;
 use super::find::{self, Which};
+use super::marks::Marks;
 use super::ocr;
 use super::page::page;
 use super::target;
@@ -56,23 +57,23 @@ pub struct TakeScreenshot {
     pub window: Option<String>,
     /// This element (ref or selector).
     pub element: Option<String>,
-    /// A region: left edge, in global pixels or relative to `display`.
+    /// Left edge of a region, global or relative to `display`.
     pub x: Option<f64>,
     /// Top edge.
     pub y: Option<f64>,
-    /// Width of the region.
+    /// Its width.
     pub width: Option<Ranged<1, 65535>>,
-    /// Height of the region.
+    /// Its height.
     pub height: Option<Ranged<1, 65535>>,
     /// auto (default): PNG where it fits, else JPEG.
     pub format: Format,
     /// Of JPEG; 80 by default.
     pub quality: Option<Ranged<1, 100>>,
-    /// Scaled down to this width; 0 is native size. 1568 on the long edge by default.
+    /// At most this wide; 0: native. 1568 on the long edge by default.
     pub max_width: Option<Ranged<0, 65535>>,
-    /// Scaled down to this height; 0 is native size.
+    /// At most this high.
     pub max_height: Option<Ranged<0, 65535>>,
-    /// At most this much base64; 700000 by default, 0 is any.
+    /// At most this much base64; 700000 by default.
     pub max_bytes: Option<Ranged<0, 50_000_000>>,
     /// With the pointer in it.
     pub pointer: bool,
@@ -82,7 +83,9 @@ pub struct TakeScreenshot {
     pub overwrite: bool,
     /// If nothing changed since this image id, say only that.
     pub unchanged_since: Option<String>,
-    /// With the text that is seen in it and where (OCR).
+    /// Mark what can be worked by the numbers of its refs (12 is e12).
+    pub annotate: bool,
+    /// With the text seen in it (OCR).
     pub include_ocr: bool,
     /// Languages of that text; eng by default.
     #[schemars(skip)]
@@ -139,7 +142,20 @@ impl Tool for TakeScreenshot {
             }
         }
         let options = self.options(path.as_ref())?;
-        let encoded = picture::encode(&shot.bitmap, &options)?;
+        let marks = match self.annotate {
+            true => Some(Marks::of(cx, &shot.bitmap, shot.source, &shot.windows)?),
+            false => None,
+        };
+        let pixels = match &marks {
+            Some(marks) => {
+                let bitmap = picture::scaled_down(&shot.bitmap, options.max_width, options.max_height)?;
+                let size = Size { width: bitmap.width, height: bitmap.height };
+                let frame = Frame { name: String::new(), shows: bitmap.shows, size };
+                Arc::new(picture::marked(&bitmap, &marks.places(&frame)))
+            }
+            None => shot.bitmap.clone(),
+        };
+        let encoded = picture::encode(&pixels, &options)?;
         let frame = Frame {
             name: String::new(),
             shows: shot.bitmap.shows,
@@ -160,6 +176,9 @@ impl Tool for TakeScreenshot {
             "scale": (encoded.scale * 10_000.0).round() / 10_000.0,
             "format": encoded.mime.trim_start_matches("image/"),
         });
+        if let Some(marks) = &marks {
+            data["marks"] = json!(marks.marked);
+        }
         if let Some((_, lines)) = &text {
             data["text_seen"] = json!(lines);
         }
@@ -176,6 +195,9 @@ impl Tool for TakeScreenshot {
         if self.include_shadow.is_some() {
             told.push_str(" include_shadow has no effect here.");
         }
+        if let Some(marks) = marks {
+            told.push_str(&format!("\n{}", marks.told()));
+        }
         if let Some((lines, _)) = text {
             told.push_str(&format!("\n{lines}"));
         }
@@ -187,6 +209,7 @@ impl Tool for TakeScreenshot {
 pub(super) struct Shot {
     pub(super) bitmap: Arc<Bitmap>,
     what: String,
+    source: Source,
     windows: Vec<Window>,
 }
 
@@ -238,7 +261,7 @@ impl TakeScreenshot {
             },
             false => bitmap,
         };
-        Ok(Shot { bitmap, what, windows })
+        Ok(Shot { bitmap, what, source, windows })
     }
 
     fn region(&self) -> Result<Option<(f64, f64, u32, u32)>> {

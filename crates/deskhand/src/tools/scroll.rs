@@ -44,7 +44,7 @@ pub struct Waypoint {
 #[derive(Deserialize, JsonSchema, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct Drag {
-    /// Start, across; the pointer's place if nothing says otherwise.
+    /// Start, across; where the pointer is by default.
     pub start_x: Option<f64>,
     /// Start, down.
     pub start_y: Option<f64>,

@@ -25,7 +25,7 @@ pub static TOOLS: &[Row] = &[Row::of::<WaitFor>()];
 #[derive(Deserialize, JsonSchema, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct WaitFor {
-    /// An element that fits this selector, with a state perhaps: `button[name="OK"]:enabled`.
+    /// An element that fits, with a state perhaps: `button[name="OK"]:enabled`.
     pub selector: Option<String>,
     /// An element of this role.
     pub role: Option<String>,
@@ -35,7 +35,7 @@ pub struct WaitFor {
     pub identifier: Option<String>,
     /// A text that some element shows.
     pub text: Option<String>,
-    /// A text that is seen on the screen (OCR), in `window` if given.
+    /// A text seen on the screen or in `window` (OCR).
     pub seen_text: Option<String>,
     /// A window whose title holds this.
     pub window_title: Option<String>,
@@ -49,9 +49,9 @@ pub struct WaitFor {
     pub clipboard: Option<String>,
     /// This process has ended.
     pub process_ended: Option<Ranged<1, 4_194_304>>,
-    /// Look for elements, texts and pixels only in this window.
+    /// Look only in this window.
     pub window: Option<String>,
-    /// Look for elements and texts only in this application.
+    /// Look only in this application.
     pub application: Option<String>,
 }
 

@@ -256,7 +256,7 @@ pub enum Arrangement {
 pub struct SetWindow {
     /// Its id, title or a unique part of it.
     pub window: String,
-    /// New left edge of the frame, in global pixels (relative to `display` if given).
+    /// New left edge, global or relative to `display`.
     #[serde(default)]
     pub x: Option<f64>,
     /// New top edge.

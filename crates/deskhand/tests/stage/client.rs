@@ -21,8 +21,14 @@ impl Client {
 
     /// The same, with a command of another environment.
     pub fn on(command: impl FnOnce(&str) -> Command) -> Client {
+        Client::with_options(command, &[])
+    }
+
+    /// The same, started with these options besides.
+    pub fn with_options(command: impl FnOnce(&str) -> Command, options: &[&str]) -> Client {
         let mut server = command(env!("CARGO_BIN_EXE_deskhand"))
             .args(["serve", "--profile", "full"])
+            .args(options)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

@@ -23,6 +23,7 @@ const EVERYTHING: &[&str] = &[
     "clipboard",
     "notifications",
     "ocr",
+    "scripts",
 ];
 const SAVE: &str = "save-button";
 const TITLE: &str = "text_field[name=\"Title\"]";
@@ -85,15 +86,34 @@ fn ordinary(desk: &Desk, tool: &str) -> Value {
         "get_clipboard" | "clear_clipboard" => json!({}),
         "set_clipboard" => json!({ "text": "copied" }),
         "get_clipboard_history" => json!({ "watch": true }),
+        "execute_shell_command" => json!({ "command": "echo", "args": ["hello"] }),
+        "validate_script" => json!({ "script": "echo hello" }),
+        "execute_javascript" => json!({ "script": "print(2)" }),
+        // There is nothing ordinary in it.
+        "execute_apple_script" => json!({ "script": "beep" }),
         "run_steps" => json!({ "steps": [{ "tool": "move_mouse", "arguments": { "x": 5, "y": 5 } }] }),
         _ => panic!("{tool} has no ordinary case: add one here, and one that is compared beside it"),
     }
 }
 
+/// A desktop whose server may run code too.
+fn allowed(fake: Fake) -> Desk {
+    Desk::with(fake, |config| config.policy.allow.push("shell".to_owned()))
+}
+
 /// Makes a tool fail with a code, if a case for that is here.
 fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
     let takes = |name: &str| row.input_schema()["properties"].get(name).is_some();
-    let mut desk = Desk::new();
+    let mut desk = allowed(Fake::new());
+    if row.name == "execute_apple_script" {
+        let before = [Code::InvalidArgument, Code::MissingRequiredParameter, Code::DeniedByPolicy];
+        if code == Code::Unsupported {
+            return Some(desk.server.run(desk.prepare(row.name, ordinary(&desk, row.name))));
+        }
+        if !before.contains(&code) {
+            return None;
+        }
+    }
     if code == Code::DeniedByPolicy {
         desk = Desk::with(Fake::new(), |config| config.policy.deny.push(row.name.to_owned()));
         let arguments = ordinary(&Desk::new(), row.name);
@@ -144,6 +164,7 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
                     Group::Windows => "windows",
                     Group::Applications => "apps",
                     Group::Audio => "audio",
+                    Group::Scripting => "scripts",
                     Group::System => "system",
                     Group::Clipboard => "clipboard",
                     Group::Notifications => "notifications",
@@ -154,7 +175,7 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
             if matches!(name, "run_steps" | "delete_application") {
                 return None;
             }
-            desk = Desk::with(Fake::new().without(needs), |_| {});
+            desk = allowed(Fake::new().without(needs));
         }
         // What a step fails with stands in its own outcome.
         (Code::Backend | Code::Timeout, "run_steps") if code == Code::Backend => {
@@ -214,6 +235,9 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
             "act_on_notification",
         ) => {
             fail_everything_of(&desk, "notifications.invoke", code, "Its popup cannot be worked.");
+        }
+        (Code::PermissionDenied, "execute_shell_command") => {
+            fail_everything_of(&desk, "scripts", Code::PermissionDenied, "It may not be run.");
         }
         (Code::PermissionDenied, _) if row.group == Group::Audio => {
             fail_everything_of(&desk, "audio", Code::PermissionDenied, "It does not let this user in.");
@@ -305,6 +329,7 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
             without(&["selector"], json!({ "still_ms": 50, "window": "Nowhere" }));
         }
         (Code::WindowNotFound, _) => without(&[], json!({ "window": "Nowhere" })),
+        (Code::ApplicationNotFound, "execute_shell_command") => without(&[], json!({ "command": "nothing" })),
         (Code::ApplicationNotFound, _) => without(&[], json!({ "application": "Nothing" })),
         (Code::DisplayNotFound, "take_screenshot" | "extract_text") => {
             without(point, json!({ "display": "7" }))
@@ -370,6 +395,10 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
         (Code::PathNotFound, "take_screenshot" | "get_clipboard") => {
             without(&[], json!({ "file_path": "/nowhere/x.png" }))
         }
+        (Code::PathNotFound, "execute_shell_command") => {
+            without(&[], json!({ "working_directory": "/nowhere" }));
+        }
+        (Code::ScriptFailed, _) => without(&[], json!({ "script": "throw 1" })),
         (Code::PathNotFound, _) => {
             without(&["application"], json!({ "application": "Viewer", "working_directory": "/nowhere" }));
         }
@@ -393,8 +422,8 @@ fn fail_everything_of(desk: &Desk, what: &str, code: Code, message: &'static str
 
 #[test]
 fn every_tool_does_its_ordinary_work() {
-    for row in tools::rows() {
-        let desk = Desk::new();
+    for row in tools::rows().filter(|row| row.name != "execute_apple_script") {
+        let desk = allowed(Fake::new());
         let arguments = ordinary(&desk, row.name);
         let reply = desk.call(row.name, arguments.clone());
         let text = print(&reply);

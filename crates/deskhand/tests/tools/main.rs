@@ -20,6 +20,7 @@ mod pointer;
 mod policy;
 mod random;
 mod screen;
+mod scripting;
 mod snapshots;
 mod steps;
 mod system;

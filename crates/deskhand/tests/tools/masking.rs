@@ -27,6 +27,12 @@ fn calls() -> Vec<(&'static str, Value)> {
         ("get_ui_elements", json!({ "window": 7 })),
         ("get_ui_elements", json!({ "window": 7, "format": "json" })),
         (
+            "execute_shell_command",
+            json!({ "command": SECRET, "args": [SECRET], "environment": { "A": SECRET }, "stdin": SECRET }),
+        ),
+        ("execute_javascript", json!({ "script": SECRET })),
+        ("validate_script", json!({ "script": SECRET })),
+        (
             "run_steps",
             json!({ "continue_on_error": true, "steps": [
                 { "tool": "type_text", "arguments": { "text": SECRET, "element": field } },

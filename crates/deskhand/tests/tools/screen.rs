@@ -209,3 +209,51 @@ fn an_unchanged_screen_is_said_in_a_few_words() {
         "#]],
     );
 }
+
+#[test]
+fn marks_carry_the_refs_of_what_can_be_worked() {
+    let desk = Desk::new();
+    let save = desk.find("button[name=\"Save\"]");
+    desk.check("take_screenshot", json!({ "window": "8", "annotate": true }), expect![[r#"
+        Pass image=i1 with coordinates from this picture. 260x344 of window 8 "Calculator", 260x344 at (800, 100).
+        Marks (2 is e2), with places in global pixels:
+        e2 text_field "Result" 244x48 at (808, 132)
+        e3 button "7" 58x46 at (808, 188)
+        e4 button "8" 58x46 at (869, 188)
+        e5 button "9" 58x46 at (930, 188)
+        e6 button "÷" 58x46 at (991, 188)
+        e7 button "4" 58x46 at (808, 238)
+        e8 button "5" 58x46 at (869, 238)
+        e9 button "6" 58x46 at (930, 238)
+        e10 button "×" 58x46 at (991, 238)
+        e11 button "1" 58x46 at (808, 288)
+        e12 button "2" 58x46 at (869, 288)
+        e13 button "3" 58x46 at (930, 288)
+        e14 button "-" 58x46 at (991, 288)
+        e15 button "0" 58x46 at (808, 338)
+        e16 button "." 58x46 at (869, 338)
+        e17 button "=" 58x46 at (930, 338)
+        e18 button "+" 58x46 at (991, 338)
+        e19 button "C" 58x46 at (808, 388)
+    "#]]);
+    let answer = desk.data("take_screenshot", json!({ "annotate": true, "max_width": 640 }));
+    let marks = answer["marks"].as_array().unwrap();
+    let mark = marks.iter().find(|mark| mark["ref"] == json!(save)).unwrap();
+    assert_eq!(mark["name"], "Save");
+    assert_eq!(format!("e{}", mark["number"]), save);
+    desk.data("click_ui_element", json!({ "element": mark["ref"] }));
+    // What a window covers is not marked.
+    desk.control.change(|world| world.place_window(8, deskhand_core::Rect::new(40, 40, 640, 480)));
+    desk.control.change(|world| world.raise_window(8));
+    let answer = desk.data("take_screenshot", json!({ "annotate": true }));
+    assert!(!answer["marks"].to_string().contains("Save"), "{answer}");
+    let arguments = json!({ "x": 0, "y": 790, "width": 5, "height": 5, "annotate": true });
+    desk.check(
+        "take_screenshot",
+        arguments,
+        expect![[r#"
+        Pass image=i4 with coordinates from this picture. 5x5 of a region, 5x5 at (0, 790).
+        Nothing in it is marked.
+    "#]],
+    );
+}

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// A process, as `/proc/PID/stat` tells it.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Process {
+pub(crate) struct Process {
     pub pid: u32,
     /// The kernel's name for it, at most 15 bytes.
     pub name: String,
@@ -106,7 +106,7 @@ impl Process {
 
 /// The living processes that descend from `pid`, itself first; with the members of the group and the
 /// session that it leads, since a launcher that has ended leaves its children to somebody else.
-pub(super) fn family(all: &[Process], pid: u32) -> Vec<u32> {
+pub(crate) fn family(all: &[Process], pid: u32) -> Vec<u32> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     for process in all {
         children.entry(process.parent).or_default().push(process.pid);
