@@ -44,6 +44,8 @@
 //! process for each), Viewer, and the executables `ghost`, which never shows a window and ends, and `sh`,
 //! an interpreter. The clipboard is empty; Ctrl+V pastes its text where text can be edited.
 //!
+//! One finger on the touchscreen is taken for the pointer.
+//!
 //! Sound comes out of `speakers` ("Built-in speakers", the default, at 60 %) and `headset`
 //! ("USB headset", at 100 %, muted). It runs on a battery that is 80 % full. What elements show as their name
 //! and text can be read from its pixels, in English.
@@ -58,6 +60,7 @@ mod ocr;
 mod scene;
 mod screen;
 mod system;
+mod touch;
 mod windows;
 mod world;
 
@@ -79,6 +82,7 @@ use crate::notification::NoNotifications;
 use crate::ocr::NoOcr;
 use crate::screen::NoScreen;
 use crate::system::NoSystem;
+use crate::touch::NoTouch;
 use crate::window::{NoWindows, Window, WindowId};
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -126,7 +130,7 @@ impl Fake {
     }
 
     /// Without a capability: `screen`, `input`, `elements`, `windows`, `apps`, `audio`, `system`, `clipboard`,
-    /// `notifications` or `ocr`.
+    /// `notifications`, `ocr` or `touch`.
     pub fn without(mut self, capability: &'static str) -> Fake {
         self.missing.push(capability);
         self
@@ -167,6 +171,7 @@ impl Fake {
             "clipboard",
             "notifications",
             "ocr",
+            "touch",
         ]
         .map(|capability| Choice {
             capability,
@@ -194,6 +199,7 @@ impl Fake {
                 clipboard: part!("clipboard", NoClipboard),
                 notifications: part!("notifications", NoNotifications),
                 ocr: part!("ocr", NoOcr),
+                touch: part!("touch", NoTouch),
             },
             choices.to_vec(),
         );

@@ -21,6 +21,7 @@ pub mod ocr;
 pub mod screen;
 pub mod selector;
 pub mod system;
+pub mod touch;
 pub mod watch;
 pub mod window;
 

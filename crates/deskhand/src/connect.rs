@@ -95,6 +95,7 @@ pub fn without(missing: &Missing) -> Arc<Desktop> {
             "clipboard",
             "notifications",
             "ocr",
+            "touch",
         ]
         .map(choice)
         .into(),
