@@ -149,9 +149,8 @@ impl Bridge {
             event.extend(word.to_ne_bytes());
         }
         event.extend([3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-        for axis in 0..2 {
-            let place = (f64::from(at[axis]) * LAST / f64::from(self.range[axis])).round();
-            event.extend(place.to_ne_bytes());
+        for (place, range) in at.into_iter().zip(self.range) {
+            event.extend((f64::from(place) * LAST / f64::from(range)).round().to_ne_bytes());
         }
         event.resize(1056, 0);
         self.driver.write_all(&event)
