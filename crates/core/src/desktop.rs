@@ -13,6 +13,7 @@ use crate::ocr::{NoOcr, Ocr};
 use crate::screen::Screen;
 use crate::script::{NoScripts, Scripts};
 use crate::system::{NoSystem, System};
+use crate::touch::{Fingers, NoTouch, Touch};
 use crate::window::Windows;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,6 +46,7 @@ pub struct Desktop {
     /// The order in which changes are made.
     pub lane: Lane,
     input: Box<dyn Input>,
+    touch: Box<dyn Touch>,
     holds: Holds,
     clicks: Clicks,
     ending_holds: AtomicBool,
@@ -64,6 +66,8 @@ pub struct Services {
     pub ocr: Box<dyn Ocr>,
     /// Programs that are run for what they print.
     pub scripts: Box<dyn Scripts>,
+    /// A touchscreen.
+    pub touch: Box<dyn Touch>,
 }
 
 impl Services {
@@ -76,6 +80,7 @@ impl Services {
             notifications: Box::new(NoNotifications(missing.clone())),
             ocr: Box::new(NoOcr(missing.clone())),
             scripts: Box::new(NoScripts(missing.clone())),
+            touch: Box::new(NoTouch(missing.clone())),
         }
     }
 }
@@ -134,6 +139,7 @@ impl Desktop {
             choices,
             lane: Lane::default(),
             input,
+            touch: services.touch,
             holds: Holds::default(),
             clicks: Clicks::default(),
             ending_holds: AtomicBool::new(false),
@@ -152,6 +158,17 @@ impl Desktop {
     pub fn input<'d>(&'d self, call: &'d Call) -> Result<Hands<'d>> {
         self.enter(call)?;
         Hands::new(&*self.input, call, &self.holds, &self.clicks)
+    }
+
+    /// The only way to a touchscreen: waits for the call's turn like [`Desktop::input`].
+    pub fn fingers(&self, call: &Call) -> Result<Box<dyn Fingers>> {
+        self.enter(call)?;
+        self.touch.fingers(call)
+    }
+
+    /// What fingers would touch; fails where there is nothing.
+    pub fn touch_surface(&self, call: &Call) -> Result<String> {
+        self.touch.surface(call)
     }
 
     /// Fails when the text cannot be typed. Needs no turn, so that it can be asked before anything moves.

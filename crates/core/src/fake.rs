@@ -44,6 +44,8 @@
 //! process for each), Viewer, and the executables `ghost`, which never shows a window and ends, and `sh`,
 //! an interpreter. The clipboard is empty; Ctrl+V pastes its text where text can be edited.
 //!
+//! One finger on the touchscreen is taken for the pointer.
+//!
 //! Sound comes out of `speakers` ("Built-in speakers", the default, at 60 %) and `headset`
 //! ("USB headset", at 100 %, muted). It runs on a battery that is 80 % full. What elements show as their name
 //! and text can be read from its pixels, in English.
@@ -59,6 +61,7 @@ mod scene;
 mod screen;
 mod script;
 mod system;
+mod touch;
 mod windows;
 mod world;
 
@@ -81,6 +84,7 @@ use crate::ocr::NoOcr;
 use crate::screen::NoScreen;
 use crate::script::NoScripts;
 use crate::system::NoSystem;
+use crate::touch::NoTouch;
 use crate::window::{NoWindows, Window, WindowId};
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -128,7 +132,7 @@ impl Fake {
     }
 
     /// Without a capability: `screen`, `input`, `elements`, `windows`, `apps`, `audio`, `system`, `clipboard`,
-    /// `notifications`, `ocr` or `scripts`.
+    /// `notifications`, `ocr`, `scripts` or `touch`.
     pub fn without(mut self, capability: &'static str) -> Fake {
         self.missing.push(capability);
         self
@@ -170,6 +174,7 @@ impl Fake {
             "notifications",
             "ocr",
             "scripts",
+            "touch",
         ]
         .map(|capability| Choice {
             capability,
@@ -198,6 +203,7 @@ impl Fake {
                 notifications: part!("notifications", NoNotifications),
                 ocr: part!("ocr", NoOcr),
                 scripts: part!("scripts", NoScripts),
+                touch: part!("touch", NoTouch),
             },
             choices.to_vec(),
         );

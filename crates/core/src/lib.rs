@@ -22,6 +22,7 @@ pub mod screen;
 pub mod script;
 pub mod selector;
 pub mod system;
+pub mod touch;
 pub mod watch;
 pub mod window;
 

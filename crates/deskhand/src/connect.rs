@@ -96,6 +96,7 @@ pub fn without(missing: &Missing) -> Arc<Desktop> {
             "notifications",
             "ocr",
             "scripts",
+            "touch",
         ]
         .map(choice)
         .into(),

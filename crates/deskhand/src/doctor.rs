@@ -135,6 +135,7 @@ fn probe(desktop: &Arc<Desktop>, capability: &str) -> Result<String> {
             }
         }),
         "notifications" => Ok(format!("{} shows them", desktop.notifications.shower(&call)?.name)),
+        "touch" => desktop.touch_surface(&call),
         other => Err(Error::unsupported(format!("There is no probe for {other}."))),
     }
 }

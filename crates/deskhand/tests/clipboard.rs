@@ -526,7 +526,7 @@ fn waiting_for_what_others_copy() {
     // What a password manager marks is seen to come, and no more.
     let secret = xclip(&desktop, &mut client, "x-kde-passwordManagerHint", "secret");
     let late = client.refused("timeout", "wait_for", json!({ "clipboard": "secret", "timeout_ms": 200 }));
-    assert!(late["detail"]["found"].as_str().unwrap().contains("marked as secret"), "{late}");
+    assert!(late.to_string().contains("marked as secret"), "{late}");
     drop(secret);
     client.call("wait_for", json!({ "clipboard": "", "gone": true, "timeout_ms": 5000 }));
 }

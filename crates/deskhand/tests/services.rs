@@ -444,3 +444,26 @@ fn notifications_where_nobody_shows_them() {
     let gone = client.refused("backend", "send_notification", tea);
     assert!(gone["message"].as_str().unwrap().contains("session bus"), "{gone}");
 }
+
+#[test]
+fn a_desktop_that_cannot_be_touched_says_why_and_what_to_do() {
+    if !have(&["Xvfb"]) {
+        return;
+    }
+    let desktop = PrivateDesktop::start(&[]);
+    let tap = json!({ "gesture_type": "tap", "center_x": 100, "center_y": 100 });
+    let refused = Client::start(&desktop).refused("unsupported", "gesture", tap.clone());
+    assert!(refused["message"].as_str().unwrap().contains("private desktop"), "{refused}");
+    assert!(refused["detail"]["remedy"].as_str().unwrap().contains("click"), "{refused}");
+    // The same display, taken for a person's: either there is no door to the kernel, or the device that went
+    // through it is none of this display's.
+    let mut client = Client::on(|program| {
+        let mut command = desktop.command(program);
+        command.env_remove("DESKHAND_PRIVATE_DESKTOP");
+        command
+    });
+    let refused = client.refused("unsupported", "gesture", tap);
+    let message = refused["message"].as_str().unwrap();
+    assert!(message.contains("/dev/uinput") || message.contains("did not take it"), "{refused}");
+    assert!(refused["detail"]["remedy"].as_str().is_some_and(|remedy| !remedy.is_empty()), "{refused}");
+}

@@ -16,6 +16,7 @@ use deskhand_core::desktop::{Choice, Desktop, Missing, Services};
 use deskhand_core::element::{Elements, NoElements};
 use deskhand_core::input::{Input, NoInput};
 use deskhand_core::screen::{NoScreen, Screen};
+use deskhand_core::touch::{NoTouch, Touch};
 use deskhand_core::window::{NoWindows, Windows};
 use deskhand_core::{Call, Code, Result};
 use std::sync::Arc;
@@ -88,7 +89,7 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
     };
     let missing = place.missing.clone().unwrap_or_else(|| no_display(place));
     let Some(display) = &place.display else {
-        for capability in ["input", "screen", "elements", "windows", "applications", "clipboard"] {
+        for capability in ["input", "screen", "elements", "windows", "applications", "clipboard", "touch"] {
             choose(capability, Err(missing.clone()), "there is no X display");
         }
         choices.extend(service_choices());
@@ -98,7 +99,7 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
             Box::new(NoElements(missing.clone())),
             Box::new(NoWindows(missing.clone())),
             Box::new(NoApps(missing.clone())),
-            services(place, Box::new(NoClipboard(missing))),
+            services(place, Box::new(NoClipboard(missing.clone())), Box::new(NoTouch(missing))),
             choices,
         );
     };
@@ -112,6 +113,20 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
     choose("elements", Ok("at-spi"), "the accessibility bus of the session");
     choose("applications", Ok("linux"), "desktop entries and /proc");
     choose("clipboard", Ok("x11"), &why);
+    let touch: Box<dyn Touch> = match no_touch(place) {
+        Some(missing) => {
+            choose("touch", Err(missing.clone()), "it is a private desktop");
+            Box::new(NoTouch(missing))
+        }
+        None => {
+            choose(
+                "touch",
+                Ok("uinput"),
+                "a touchscreen made through /dev/uinput, as far as this X server takes it",
+            );
+            Box::new(x11::touch::Touchscreen::new(display))
+        }
+    };
     choices.extend(service_choices());
 
     let session = session::Session::on(place.buses.clone());
@@ -128,15 +143,16 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
     ));
     let apps: Box<dyn Apps> = Box::new(app::LinuxApps::new(place.environment.clone(), list(&windows)));
     let clipboard = Box::new(x11::clipboard::XClipboard::new(display));
-    Desktop::new(screen, input, elements, Box::new(windows), apps, services(place, clipboard), choices)
+    Desktop::new(screen, input, elements, Box::new(windows), apps, services(place, clipboard, touch), choices)
 }
 
-/// What a session offers beside its windows; all but the clipboard needs no display.
-fn services(place: &Place, clipboard: Box<dyn Clipboard>) -> Services {
+/// What a session offers beside its windows; all but the clipboard and touch needs no display.
+fn services(place: &Place, clipboard: Box<dyn Clipboard>, touch: Box<dyn Touch>) -> Services {
     Services {
         clipboard,
         ocr: Box::new(ocr::Tesseract::new("tesseract")),
         scripts: Box::new(script::Programs { environment: place.environment.clone() }),
+        touch,
         audio: Box::new(audio::PulseAudio::new(place.audio.clone())),
         system: Box::new(system::Machine {
             root: "/".into(),
@@ -145,6 +161,16 @@ fn services(place: &Place, clipboard: Box<dyn Clipboard>) -> Services {
         }),
         notifications: Box::new(notification::Daemon::new(place.buses.session.clone())),
     }
+}
+
+/// Why a private desktop has no touchscreen.
+fn no_touch(place: &Place) -> Option<Missing> {
+    // A device made through the kernel would belong to the person's own session instead.
+    place.facts.private.then(|| Missing {
+        code: Code::Unsupported,
+        reason: "A private desktop has no input devices, so it cannot be touched.".into(),
+        remedy: "Use the pointer (click, drag, scroll), or a desktop that runs on a real screen.".into(),
+    })
 }
 
 fn service_choices() -> [Choice; 5] {

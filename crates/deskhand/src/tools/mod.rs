@@ -6,6 +6,7 @@ pub mod clipboard;
 pub mod elements;
 pub mod evidence;
 pub mod find;
+pub mod gesture;
 pub mod keyboard;
 pub mod marks;
 pub mod notifications;
@@ -32,6 +33,7 @@ static TABLES: &[&[Row]] = &[
     wait::TOOLS,
     pointer::TOOLS,
     scroll::TOOLS,
+    gesture::TOOLS,
     keyboard::TOOLS,
     windows::TOOLS,
     apps::TOOLS,

@@ -34,7 +34,8 @@ pub static ALIASES: &[Alias] = &[
     Alias { name: "hover", tool: "move_mouse", adapt: |arguments| with(arguments, "hover", json!(true)) },
 ];
 
-const POINT_ERRORS: &[Code] = &[
+/// What a point can fail with.
+pub const POINT_ERRORS: &[Code] = &[
     Code::CoordinatesOutOfBounds,
     Code::InvalidCoordinates,
     Code::DisplayNotFound,

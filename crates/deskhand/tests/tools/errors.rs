@@ -24,6 +24,7 @@ const EVERYTHING: &[&str] = &[
     "notifications",
     "ocr",
     "scripts",
+    "touch",
 ];
 const SAVE: &str = "save-button";
 const TITLE: &str = "text_field[name=\"Title\"]";
@@ -52,6 +53,7 @@ fn ordinary(desk: &Desk, tool: &str) -> Value {
         "drag" => json!({ "start_x": 480, "start_y": 106, "end_x": 540, "end_y": 106, "duration_ms": 0 }),
         "scroll" => json!({ "direction": "down", "x": 500, "y": 300 }),
         "type_text" => json!({ "text": "Hello" }),
+        "gesture" => json!({ "gesture_type": "tap", "x": 88, "y": 106 }),
         "press_key" => json!({ "key": "a" }),
         "hold_key" => json!({ "key": "shift" }),
         "get_window" | "focus_window" | "minimize_window" | "close_window" => json!({ "window": "8" }),
@@ -155,6 +157,7 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
             // Each tool needs at least one of these.
             let needs = match name {
                 "activate_app" => "windows",
+                "gesture" => "touch",
                 "left_mouse_up" | "drag" | "move_mouse" | "click" | "double_click" => "input",
                 "left_mouse_down" | "scroll" | "cursor_position" => "input",
                 _ => match row.group {
@@ -285,7 +288,7 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
             desk.control.change(|world| world.refuse_window_requests(true));
             without(&[], json!({ "window": "8" }));
         }
-        (Code::TargetChanged, "zoom" | "move_mouse" | "left_mouse_down" | "left_mouse_up") => {
+        (Code::TargetChanged, "zoom" | "move_mouse" | "left_mouse_down" | "left_mouse_up" | "gesture") => {
             let shot = desk.data("take_screenshot", json!({ "display": "0", "max_width": 0 }));
             desk.control.change(|world| world.place_window(7, Rect::new(300, 300, 640, 480)));
             without(&[], json!({ "image": shot["image"], "x": 88, "y": 106 }));

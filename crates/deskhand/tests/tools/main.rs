@@ -11,6 +11,7 @@ mod audio;
 mod clipboard;
 mod elements;
 mod errors;
+mod gesture;
 mod keyboard;
 mod lane;
 mod masking;

@@ -7,4 +7,5 @@ pub mod link;
 pub mod lock;
 mod locker;
 pub mod screen;
+pub mod touch;
 pub mod window;
