@@ -7,6 +7,7 @@ use crate::element::Elements;
 use crate::error::{Code, Error, Result};
 use crate::input::{Clicks, Hands, Held, Holds, Input};
 use crate::lane::{ClientId, Lane};
+use crate::menu::{Menus, NoMenus};
 use crate::screen::Screen;
 use crate::system::{NoSystem, System};
 use crate::window::Windows;
@@ -28,6 +29,8 @@ pub struct Desktop {
     pub audio: Box<dyn Audio>,
     /// The machine.
     pub system: Box<dyn System>,
+    /// Menus.
+    pub menus: Box<dyn Menus>,
     /// Which provider was chosen for each capability, and why.
     pub choices: Vec<Choice>,
     /// The order in which changes are made.
@@ -44,12 +47,18 @@ pub struct Services {
     pub audio: Box<dyn Audio>,
     /// The machine.
     pub system: Box<dyn System>,
+    /// Menus.
+    pub menus: Box<dyn Menus>,
 }
 
 impl Services {
     /// None of it is there.
     pub fn none(missing: &Missing) -> Services {
-        Services { audio: Box::new(NoAudio(missing.clone())), system: Box::new(NoSystem(missing.clone())) }
+        Services {
+            audio: Box::new(NoAudio(missing.clone())),
+            system: Box::new(NoSystem(missing.clone())),
+            menus: Box::new(NoMenus(missing.clone())),
+        }
     }
 }
 
@@ -100,6 +109,7 @@ impl Desktop {
             apps,
             audio: services.audio,
             system: services.system,
+            menus: services.menus,
             choices,
             lane: Lane::default(),
             input,

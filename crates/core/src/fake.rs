@@ -51,6 +51,7 @@ mod apps;
 mod audio;
 mod elements;
 mod input;
+mod menus;
 mod scene;
 mod screen;
 mod system;
@@ -70,6 +71,7 @@ use crate::element::{ElementId, NoElements};
 use crate::error::{Code, Error, Result};
 use crate::geometry::Display;
 use crate::input::{Held, NoInput};
+use crate::menu::NoMenus;
 use crate::screen::NoScreen;
 use crate::system::NoSystem;
 use crate::window::{NoWindows, Window, WindowId};
@@ -118,7 +120,8 @@ impl Fake {
         self
     }
 
-    /// Without a capability: `screen`, `input`, `elements`, `windows`, `apps`, `audio` or `system`.
+    /// Without a capability: `screen`, `input`, `elements`, `windows`, `apps`, `audio`, `system` or
+    /// `menus`.
     pub fn without(mut self, capability: &'static str) -> Fake {
         self.missing.push(capability);
         self
@@ -149,7 +152,7 @@ impl Fake {
             })
         };
         let choices =
-            ["screen", "input", "elements", "windows", "apps", "audio", "system"].map(|capability| Choice {
+            ["screen", "input", "elements", "windows", "apps", "audio", "system", "menus"].map(|capability| Choice {
                 capability,
                 provider: missing(capability).map_or(Ok("fake"), Err),
                 reason: "It is a fake desktop.".to_owned(),
@@ -169,7 +172,7 @@ impl Fake {
             part!("elements", NoElements),
             part!("windows", NoWindows),
             part!("apps", NoApps),
-            Services { audio: part!("audio", NoAudio), system: part!("system", NoSystem) },
+            Services { audio: part!("audio", NoAudio), system: part!("system", NoSystem), menus: part!("menus", NoMenus) },
             choices.to_vec(),
         );
         (desktop, Arc::new(Control(provider)))

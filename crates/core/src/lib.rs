@@ -14,6 +14,7 @@ pub mod geometry;
 pub mod input;
 pub mod key;
 pub mod lane;
+pub mod menu;
 pub mod near;
 pub mod screen;
 pub mod selector;

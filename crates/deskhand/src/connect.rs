@@ -84,7 +84,7 @@ pub fn without(missing: &Missing) -> Arc<Desktop> {
         Box::new(NoWindows(missing.clone())),
         Box::new(NoApps(missing.clone())),
         Services::none(missing),
-        ["input", "screen", "elements", "windows", "applications", "audio", "system"].map(choice).into(),
+        ["input", "screen", "elements", "windows", "applications", "audio", "system", "menus"].map(choice).into(),
     )
 }
 

@@ -3,6 +3,7 @@
 pub mod app;
 pub mod atspi;
 pub mod audio;
+pub mod menu;
 pub mod session;
 pub mod system;
 pub mod x11;
@@ -11,6 +12,7 @@ use deskhand_core::app::{Apps, NoApps};
 use deskhand_core::desktop::{Choice, Desktop, Missing, Services};
 use deskhand_core::element::{Elements, NoElements};
 use deskhand_core::input::{Input, NoInput};
+use deskhand_core::menu::{Menus, NoMenus};
 use deskhand_core::screen::{NoScreen, Screen};
 use deskhand_core::window::{NoWindows, Windows};
 use deskhand_core::{Call, Code, Result};
@@ -84,17 +86,18 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
     };
     choose("audio", Ok("pulse"), "the native protocol of PulseAudio, which PipeWire speaks too");
     choose("system", Ok("linux"), "/proc and /sys, and UPower where it runs");
-    let services = Services {
+    let services = |menus: Box<dyn Menus>| Services {
         audio: Box::new(audio::PulseAudio::new(place.audio.clone())),
         system: Box::new(system::Machine {
             root: "/".into(),
             bus: place.machine_bus.clone(),
             session: place.facts.clone(),
         }),
+        menus,
     };
     let Some(display) = &place.display else {
         let missing = place.missing.clone().unwrap_or_else(|| no_display(place));
-        for capability in ["input", "screen", "elements", "windows", "applications"] {
+        for capability in ["input", "screen", "elements", "windows", "applications", "menus"] {
             choose(capability, Err(missing.clone()), "there is no X display");
         }
         return Desktop::new(
@@ -102,8 +105,8 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
             Box::new(NoInput(missing.clone())),
             Box::new(NoElements(missing.clone())),
             Box::new(NoWindows(missing.clone())),
-            Box::new(NoApps(missing)),
-            services,
+            Box::new(NoApps(missing.clone())),
+            services(Box::new(NoMenus(missing))),
             choices,
         );
     };
@@ -116,6 +119,7 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
     choose("windows", Ok("ewmh"), &why);
     choose("elements", Ok("at-spi"), "the accessibility bus of the session");
     choose("applications", Ok("linux"), "desktop entries and /proc");
+    choose("menus", Ok("linux"), "exported on the session bus where a window says so, else its accessibility tree");
 
     let session = session::Session::on(place.buses.clone());
     let windows = Arc::new(x11::window::XWindows::new(display));
@@ -125,12 +129,14 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
     };
     let screen: Box<dyn Screen> = Box::new(x11::screen::XScreen::new(display));
     let input: Box<dyn Input> = Box::new(x11::input::XInput::new(display, session));
-    let elements: Box<dyn Elements> = Box::new(atspi::Atspi::new(
+    let atspi = atspi::Atspi::new(
         atspi::Session { display: display.clone(), bus: place.buses.session.clone() },
         list(&windows),
-    ));
+    );
+    let menus = menu::LinuxMenus::new(display, place.buses.session.clone(), atspi.clone());
+    let elements: Box<dyn Elements> = Box::new(atspi);
     let apps: Box<dyn Apps> = Box::new(app::LinuxApps::new(place.environment.clone(), list(&windows)));
-    Desktop::new(screen, input, elements, Box::new(windows), apps, services, choices)
+    Desktop::new(screen, input, elements, Box::new(windows), apps, services(Box::new(menus)), choices)
 }
 
 /// Switches accessibility on in the session: what `deskhand doctor --fix` does. Applications that run

@@ -6,6 +6,8 @@ pub mod elements;
 pub mod evidence;
 pub mod find;
 pub mod keyboard;
+pub mod menu_buttons;
+pub mod menus;
 pub mod page;
 pub mod pointer;
 pub mod screen;
@@ -29,6 +31,7 @@ static TABLES: &[&[Row]] = &[
     keyboard::TOOLS,
     windows::TOOLS,
     apps::TOOLS,
+    menus::TOOLS,
     audio::TOOLS,
     system::TOOLS,
     steps::TOOLS,
@@ -52,6 +55,7 @@ static ALIASES: &[&[Alias]] = &[
     scroll::ALIASES,
     keyboard::ALIASES,
     windows::ALIASES,
+    menus::ALIASES,
 ];
 
 /// Every canonical tool.
