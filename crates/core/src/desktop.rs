@@ -8,6 +8,7 @@ use crate::element::Elements;
 use crate::error::{Code, Error, Result};
 use crate::input::{Clicks, Hands, Held, Holds, Input};
 use crate::lane::{ClientId, Lane};
+use crate::menu::{Menus, NoMenus};
 use crate::notification::{NoNotifications, Notifications};
 use crate::ocr::{NoOcr, Ocr};
 use crate::screen::Screen;
@@ -37,6 +38,8 @@ pub struct Desktop {
     pub notifications: Box<dyn Notifications>,
     /// Text that is only pixels.
     pub ocr: Box<dyn Ocr>,
+    /// Menus.
+    pub menus: Box<dyn Menus>,
     /// Which provider was chosen for each capability, and why.
     pub choices: Vec<Choice>,
     /// The order in which changes are made.
@@ -59,6 +62,8 @@ pub struct Services {
     pub notifications: Box<dyn Notifications>,
     /// Text that is only pixels.
     pub ocr: Box<dyn Ocr>,
+    /// Menus.
+    pub menus: Box<dyn Menus>,
 }
 
 impl Services {
@@ -70,6 +75,7 @@ impl Services {
             clipboard: Box::new(NoClipboard(missing.clone())),
             notifications: Box::new(NoNotifications(missing.clone())),
             ocr: Box::new(NoOcr(missing.clone())),
+            menus: Box::new(NoMenus(missing.clone())),
         }
     }
 }
@@ -124,6 +130,7 @@ impl Desktop {
             clipboard: services.clipboard,
             notifications: services.notifications,
             ocr: services.ocr,
+            menus: services.menus,
             choices,
             lane: Lane::default(),
             input,

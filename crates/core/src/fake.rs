@@ -53,6 +53,7 @@ mod audio;
 mod clipboard;
 mod elements;
 mod input;
+mod menus;
 mod notification;
 mod ocr;
 mod scene;
@@ -75,6 +76,7 @@ use crate::element::{ElementId, NoElements};
 use crate::error::{Code, Error, Result};
 use crate::geometry::Display;
 use crate::input::{Held, NoInput};
+use crate::menu::NoMenus;
 use crate::notification::NoNotifications;
 use crate::ocr::NoOcr;
 use crate::screen::NoScreen;
@@ -126,7 +128,7 @@ impl Fake {
     }
 
     /// Without a capability: `screen`, `input`, `elements`, `windows`, `apps`, `audio`, `system`, `clipboard`,
-    /// `notifications` or `ocr`.
+    /// `notifications`, `ocr` or `menus`.
     pub fn without(mut self, capability: &'static str) -> Fake {
         self.missing.push(capability);
         self
@@ -167,6 +169,7 @@ impl Fake {
             "clipboard",
             "notifications",
             "ocr",
+            "menus",
         ]
         .map(|capability| Choice {
             capability,
@@ -194,6 +197,7 @@ impl Fake {
                 clipboard: part!("clipboard", NoClipboard),
                 notifications: part!("notifications", NoNotifications),
                 ocr: part!("ocr", NoOcr),
+                menus: part!("menus", NoMenus),
             },
             choices.to_vec(),
         );

@@ -95,6 +95,7 @@ pub fn without(missing: &Missing) -> Arc<Desktop> {
             "clipboard",
             "notifications",
             "ocr",
+            "menus",
         ]
         .map(choice)
         .into(),

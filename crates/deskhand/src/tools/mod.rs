@@ -7,6 +7,8 @@ pub mod elements;
 pub mod evidence;
 pub mod find;
 pub mod keyboard;
+pub mod menu_buttons;
+pub mod menus;
 pub mod notifications;
 pub mod ocr;
 pub mod page;
@@ -33,6 +35,7 @@ static TABLES: &[&[Row]] = &[
     keyboard::TOOLS,
     windows::TOOLS,
     apps::TOOLS,
+    menus::TOOLS,
     audio::TOOLS,
     system::TOOLS,
     clipboard::TOOLS,
@@ -60,6 +63,7 @@ static ALIASES: &[&[Alias]] = &[
     keyboard::ALIASES,
     windows::ALIASES,
     clipboard::ALIASES,
+    menus::ALIASES,
 ];
 
 /// Every canonical tool.

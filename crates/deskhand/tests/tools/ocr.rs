@@ -127,11 +127,18 @@ fn what_is_seen_is_found_clicked_and_waited_for() {
         seen:
           - text "Wrap lines"  bounds {x 240  y 92  width 80  height 16}  confidence 96
     "#]]);
-    desk.check("find_elements", json!({ "role": "slider", "include_ocr": true }), expect![[r#"
+    desk.check(
+        "find_elements",
+        json!({ "role": "slider", "include_ocr": true }),
+        expect![[r#"
         missing_required_parameter: include_ocr looks for a text, and none is given.
           expected: text or title
-    "#]]);
-    desk.check("click", json!({ "text": "Wrap lines" }), expect![[r#"
+    "#]],
+    );
+    desk.check(
+        "click",
+        json!({ "text": "Wrap lines" }),
+        expect![[r#"
         effect: confirmed
         evidence: "an element became checked"
         via: ocr
@@ -142,8 +149,12 @@ fn what_is_seen_is_found_clicked_and_waited_for() {
         > down left
         > up left
         < editor/wrap clicked
-    "#]]);
-    desk.check("click", json!({ "text": "7", "window": "8" }), expect![[r#"
+    "#]],
+    );
+    desk.check(
+        "click",
+        json!({ "text": "7", "window": "8" }),
+        expect![[r#"
         effect: confirmed
         evidence: "a value changed to \"7\""
         via: ocr
@@ -154,20 +165,32 @@ fn what_is_seen_is_found_clicked_and_waited_for() {
         > down left
         > up left
         < calculator/7 clicked
-    "#]]);
+    "#]],
+    );
     desk.check("click", json!({ "text": "File" }), expect![[r#"
         ambiguous_target: The text "File" is seen at 13 places; one is needed.
           found: "File" 32x16 at (40, 64); "File" 32x16 at (448, 164); "File" 32x16 at (448, 192); "File" 32x16 at (448, 220); "File" 32x16 at (448, 248); "File" 32x16 at (448, 276); "File" 32x16 at (448, 304); "File" 32x16 at (448, 332); "File" 32x16 at (448, 360); "File" 32x16 at (448, 388); "File" 32x16 at (448, 416); "File" 32x16 at (448, 444); "File" 32x16 at (448, 472)
           remedy: Click by x and y, pass more of the text, or name the window.
     "#]]);
-    desk.check("click", json!({ "text": "Rain" }), expect![[r#"
+    desk.check(
+        "click",
+        json!({ "text": "Rain" }),
+        expect![[r#"
         element_not_found: No text "Rain" is seen.
           remedy: Read what is seen with extract_text, or wait for it with wait_for.
-    "#]]);
-    desk.check("click", json!({ "text": "7", "x": 5, "y": 5 }), expect![[r#"
+    "#]],
+    );
+    desk.check(
+        "click",
+        json!({ "text": "7", "x": 5, "y": 5 }),
+        expect![[r#"
         invalid_argument: Pass one of element, text, or x and y.
-    "#]]);
-    desk.check("wait_for", json!({ "seen_text": "wrap" }), expect![[r#"
+    "#]],
+    );
+    desk.check(
+        "wait_for",
+        json!({ "seen_text": "wrap" }),
+        expect![[r#"
         condition: seen_text
         matches: 1
         seen:
@@ -175,17 +198,26 @@ fn what_is_seen_is_found_clicked_and_waited_for() {
           bounds: x 240  y 92  width 32  height 16
           confidence: 96
         waited_ms: …
-    "#]]);
-    desk.check("wait_for", json!({ "seen_text": "rain", "timeout_ms": 50 }), expect![[r#"
+    "#]],
+    );
+    desk.check(
+        "wait_for",
+        json!({ "seen_text": "rain", "timeout_ms": 50 }),
+        expect![[r#"
         timeout: This did not come true in time: the seen text "rain".
           found: the text is seen at 0 places
           remedy: Look at the screen; pass a larger timeout_ms if it only needs longer.
-    "#]]);
-    desk.check("wait_for", json!({ "seen_text": "rain", "gone": true }), expect![[r#"
+    "#]],
+    );
+    desk.check(
+        "wait_for",
+        json!({ "seen_text": "rain", "gone": true }),
+        expect![[r#"
         condition: seen_text
         matches: 0
         waited_ms: …
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
