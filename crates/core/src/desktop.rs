@@ -8,6 +8,7 @@ use crate::element::Elements;
 use crate::error::{Code, Error, Result};
 use crate::input::{Clicks, Hands, Held, Holds, Input};
 use crate::lane::{ClientId, Lane};
+use crate::menu::{Menus, NoMenus};
 use crate::notification::{NoNotifications, Notifications};
 use crate::ocr::{NoOcr, Ocr};
 use crate::screen::Screen;
@@ -41,6 +42,8 @@ pub struct Desktop {
     pub ocr: Box<dyn Ocr>,
     /// Programs that are run for what they print.
     pub scripts: Box<dyn Scripts>,
+    /// Menus.
+    pub menus: Box<dyn Menus>,
     /// Which provider was chosen for each capability, and why.
     pub choices: Vec<Choice>,
     /// The order in which changes are made.
@@ -68,6 +71,8 @@ pub struct Services {
     pub scripts: Box<dyn Scripts>,
     /// A touchscreen.
     pub touch: Box<dyn Touch>,
+    /// Menus.
+    pub menus: Box<dyn Menus>,
 }
 
 impl Services {
@@ -81,6 +86,7 @@ impl Services {
             ocr: Box::new(NoOcr(missing.clone())),
             scripts: Box::new(NoScripts(missing.clone())),
             touch: Box::new(NoTouch(missing.clone())),
+            menus: Box::new(NoMenus(missing.clone())),
         }
     }
 }
@@ -136,6 +142,7 @@ impl Desktop {
             notifications: services.notifications,
             ocr: services.ocr,
             scripts: services.scripts,
+            menus: services.menus,
             choices,
             lane: Lane::default(),
             input,

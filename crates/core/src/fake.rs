@@ -55,6 +55,7 @@ mod audio;
 mod clipboard;
 mod elements;
 mod input;
+mod menus;
 mod notification;
 mod ocr;
 mod scene;
@@ -79,6 +80,7 @@ use crate::element::{ElementId, NoElements};
 use crate::error::{Code, Error, Result};
 use crate::geometry::Display;
 use crate::input::{Held, NoInput};
+use crate::menu::NoMenus;
 use crate::notification::NoNotifications;
 use crate::ocr::NoOcr;
 use crate::screen::NoScreen;
@@ -132,7 +134,7 @@ impl Fake {
     }
 
     /// Without a capability: `screen`, `input`, `elements`, `windows`, `apps`, `audio`, `system`, `clipboard`,
-    /// `notifications`, `ocr`, `scripts` or `touch`.
+    /// `notifications`, `ocr`, `scripts`, `touch` or `menus`.
     pub fn without(mut self, capability: &'static str) -> Fake {
         self.missing.push(capability);
         self
@@ -175,6 +177,7 @@ impl Fake {
             "ocr",
             "scripts",
             "touch",
+            "menus",
         ]
         .map(|capability| Choice {
             capability,
@@ -204,6 +207,7 @@ impl Fake {
                 ocr: part!("ocr", NoOcr),
                 scripts: part!("scripts", NoScripts),
                 touch: part!("touch", NoTouch),
+                menus: part!("menus", NoMenus),
             },
             choices.to_vec(),
         );

@@ -15,6 +15,7 @@ pub mod geometry;
 pub mod input;
 pub mod key;
 pub mod lane;
+pub mod menu;
 pub mod near;
 pub mod notification;
 pub mod ocr;

@@ -97,6 +97,7 @@ pub fn without(missing: &Missing) -> Arc<Desktop> {
             "ocr",
             "scripts",
             "touch",
+            "menus",
         ]
         .map(choice)
         .into(),

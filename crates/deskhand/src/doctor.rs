@@ -136,6 +136,14 @@ fn probe(desktop: &Arc<Desktop>, capability: &str) -> Result<String> {
         }),
         "notifications" => Ok(format!("{} shows them", desktop.notifications.shower(&call)?.name)),
         "touch" => desktop.touch_surface(&call),
+        "menus" => {
+            let windows = desktop.windows.list(&call)?;
+            let Some(window) = windows.iter().find(|window| window.focused) else {
+                return Ok("no window has the keyboard, so there is none to ask".to_owned());
+            };
+            let bar = desktop.menus.read(&call, window)?;
+            Ok(format!("{} menu(s) of {:?}, by {}", bar.menus.len(), window.title, bar.via.name()))
+        }
         other => Err(Error::unsupported(format!("There is no probe for {other}."))),
     }
 }

@@ -105,6 +105,8 @@ pub enum Group {
     Windows,
     /// Applications.
     Applications,
+    /// Menus.
+    Menus,
     /// Audio outputs.
     Audio,
     /// Commands and scripts.

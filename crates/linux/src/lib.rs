@@ -3,6 +3,7 @@
 pub mod app;
 pub mod atspi;
 pub mod audio;
+pub mod menu;
 pub mod notification;
 pub mod ocr;
 pub mod script;
@@ -15,6 +16,7 @@ use deskhand_core::clipboard::{Clipboard, NoClipboard};
 use deskhand_core::desktop::{Choice, Desktop, Missing, Services};
 use deskhand_core::element::{Elements, NoElements};
 use deskhand_core::input::{Input, NoInput};
+use deskhand_core::menu::{Menus, NoMenus};
 use deskhand_core::screen::{NoScreen, Screen};
 use deskhand_core::touch::{NoTouch, Touch};
 use deskhand_core::window::{NoWindows, Windows};
@@ -89,7 +91,8 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
     };
     let missing = place.missing.clone().unwrap_or_else(|| no_display(place));
     let Some(display) = &place.display else {
-        for capability in ["input", "screen", "elements", "windows", "applications", "clipboard", "touch"] {
+        let windowed = ["input", "screen", "elements", "windows", "applications", "clipboard", "touch", "menus"];
+        for capability in windowed {
             choose(capability, Err(missing.clone()), "there is no X display");
         }
         choices.extend(service_choices());
@@ -99,7 +102,12 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
             Box::new(NoElements(missing.clone())),
             Box::new(NoWindows(missing.clone())),
             Box::new(NoApps(missing.clone())),
-            services(place, Box::new(NoClipboard(missing.clone())), Box::new(NoTouch(missing))),
+            services(
+                place,
+                Box::new(NoClipboard(missing.clone())),
+                Box::new(NoTouch(missing.clone())),
+                Box::new(NoMenus(missing)),
+            ),
             choices,
         );
     };
@@ -127,6 +135,11 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
             Box::new(x11::touch::Touchscreen::new(display))
         }
     };
+    choose(
+        "menus",
+        Ok("linux"),
+        "exported on the session bus where a window says so, else its accessibility tree",
+    );
     choices.extend(service_choices());
 
     let session = session::Session::on(place.buses.clone());
@@ -137,19 +150,22 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
     };
     let screen: Box<dyn Screen> = Box::new(x11::screen::XScreen::new(display));
     let input: Box<dyn Input> = Box::new(x11::input::XInput::new(display, session));
-    let elements: Box<dyn Elements> = Box::new(atspi::Atspi::new(
+    let atspi = atspi::Atspi::new(
         atspi::Session { display: display.clone(), bus: place.buses.session.clone() },
         list(&windows),
-    ));
+    );
+    let menus = menu::LinuxMenus::new(display, place.buses.session.clone(), atspi.clone());
+    let elements: Box<dyn Elements> = Box::new(atspi);
     let apps: Box<dyn Apps> = Box::new(app::LinuxApps::new(place.environment.clone(), list(&windows)));
     let clipboard = Box::new(x11::clipboard::XClipboard::new(display));
-    Desktop::new(screen, input, elements, Box::new(windows), apps, services(place, clipboard, touch), choices)
+    Desktop::new(screen, input, elements, Box::new(windows), apps, services(place, clipboard, touch, Box::new(menus)), choices)
 }
 
-/// What a session offers beside its windows; all but the clipboard and touch needs no display.
-fn services(place: &Place, clipboard: Box<dyn Clipboard>, touch: Box<dyn Touch>) -> Services {
+/// What a session offers beside its windows; all but the clipboard, touch and menus needs no display.
+fn services(place: &Place, clipboard: Box<dyn Clipboard>, touch: Box<dyn Touch>, menus: Box<dyn Menus>) -> Services {
     Services {
         clipboard,
+        menus,
         ocr: Box::new(ocr::Tesseract::new("tesseract")),
         scripts: Box::new(script::Programs { environment: place.environment.clone() }),
         touch,

@@ -899,7 +899,7 @@ impl Tool for ClickUiElement {
 
 /// The action that is what a click does, if the element declares one. A text field's `activate` is what
 /// Enter does, so a text field has none.
-fn click_action(element: &Element) -> Option<&str> {
+pub fn click_action(element: &Element) -> Option<&str> {
     if takes_text(element.role) {
         return None;
     }

@@ -170,11 +170,22 @@ impl Witness {
         }
     }
 
+    /// What the application says until then, as soon as it says anything, and whether that is of its content.
+    pub fn hear(&mut self, cx: &Context, until: Instant) -> Result<Option<(String, bool)>> {
+        let Some(change) = self.change_until(cx, until)? else { return Ok(None) };
+        let content = matches!(change.kind, Kind::Text | Kind::Value);
+        Ok(Some((describe(&change), content)))
+    }
+
     fn heard(&mut self, cx: &Context) -> Result<Option<String>> {
         self.heard_until(cx, Instant::now())
     }
 
     fn heard_until(&mut self, cx: &Context, until: Instant) -> Result<Option<String>> {
+        Ok(self.change_until(cx, until)?.as_ref().map(describe))
+    }
+
+    fn change_until(&mut self, cx: &Context, until: Instant) -> Result<Option<Change>> {
         let Some(watch) = &mut self.watch else {
             cx.call.until_within(
                 until.saturating_duration_since(Instant::now()),
@@ -196,7 +207,7 @@ impl Witness {
                 best = Some(change);
             }
         }
-        Ok(best.as_ref().map(describe))
+        Ok(best)
     }
 }
 

@@ -9,6 +9,8 @@ pub mod find;
 pub mod gesture;
 pub mod keyboard;
 pub mod marks;
+pub mod menu_buttons;
+pub mod menus;
 pub mod notifications;
 pub mod ocr;
 pub mod page;
@@ -37,6 +39,7 @@ static TABLES: &[&[Row]] = &[
     keyboard::TOOLS,
     windows::TOOLS,
     apps::TOOLS,
+    menus::TOOLS,
     audio::TOOLS,
     system::TOOLS,
     clipboard::TOOLS,
@@ -65,6 +68,7 @@ static ALIASES: &[&[Alias]] = &[
     keyboard::ALIASES,
     windows::ALIASES,
     clipboard::ALIASES,
+    menus::ALIASES,
 ];
 
 /// Every canonical tool.

@@ -229,7 +229,7 @@ impl Elements for Atspi {
 
 impl Atspi {
     /// Runs `body` for the element behind an id. An application that does not answer in time loses its line.
-    fn with<T>(
+    pub(super) fn with<T>(
         &self,
         call: &Call,
         live: &Arc<Live>,
@@ -349,7 +349,7 @@ async fn frozen(live: &Live, name: &Arc<str>) -> Option<AccessibleApp> {
 }
 
 /// The bus names of a process, or of all when there is no telling.
-async fn named(live: &Live, pid: Option<u32>) -> Result<Vec<Arc<str>>> {
+pub(super) async fn named(live: &Live, pid: Option<u32>) -> Result<Vec<Arc<str>>> {
     let names = bus::registered(&live.bus).await?;
     let Some(pid) = pid else { return Ok(names) };
     let pids = futures_util::future::join_all(names.iter().map(|name| live.pid(name))).await;

@@ -8,6 +8,7 @@ pub mod bus;
 mod cache;
 mod elements;
 pub mod extents;
+mod menus;
 pub mod roles;
 mod surfaces;
 mod tree;
@@ -38,11 +39,25 @@ pub struct Session {
 pub type WindowList = Box<dyn Fn(&Call) -> Result<Vec<Window>> + Send + Sync>;
 
 /// Reads and works elements over AT-SPI. Connects when first used, and again when the bus was lost.
-pub struct Atspi {
+///
+/// Clones share everything.
+#[derive(Clone)]
+pub struct Atspi(Arc<Parts>);
+
+/// What clones of an [`Atspi`] share.
+pub struct Parts {
     session: Session,
     windows: WindowList,
     link: Link<surfaces::Names>,
     live: Mutex<Option<Arc<Live>>>,
+}
+
+impl std::ops::Deref for Atspi {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
 }
 
 /// A connection to the accessibility bus, and what is known as long as it lasts.
@@ -57,7 +72,7 @@ impl Atspi {
     /// Elements of this session. Nothing is connected yet.
     pub fn new(session: Session, windows: WindowList) -> Atspi {
         let link = surfaces::link(&session.display);
-        Atspi { session, windows, link, live: Mutex::new(None) }
+        Atspi(Arc::new(Parts { session, windows, link, live: Mutex::new(None) }))
     }
 
     /// Whether accessibility is on in the session.

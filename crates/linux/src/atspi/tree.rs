@@ -59,6 +59,8 @@ pub struct Raw {
     pub value: Option<String>,
     /// Its actions.
     pub actions: Vec<String>,
+    /// The keys of its first action, as its toolkit writes them.
+    pub keys: String,
     pub(super) characters: i32,
     pub(super) parent: Option<usize>,
     pub(super) index: i32,
@@ -106,6 +108,7 @@ impl Raw {
                 let answer = reply.body();
                 let actions: Vec<(&str, &str, &str)> = answer.deserialize().unwrap_or_default();
                 self.actions = actions.iter().map(|(name, ..)| (*name).to_owned()).collect();
+                self.keys = actions.first().map_or_else(String::new, |(.., keys)| (*keys).to_owned());
             }
             Question::ActionName(index) => {
                 let name = reply.body().deserialize::<String>().unwrap_or_default();
@@ -384,6 +387,8 @@ pub async fn sight_of(app: &App, scene: &Scene, frames: &[Frame], path: &Arc<str
 pub struct AppTree {
     /// Its elements, parents first.
     pub nodes: Vec<Node>,
+    /// The keys of each one's first action, where actions were asked for.
+    pub keys: Vec<String>,
     /// Whether a bound cut it.
     pub cut: bool,
 }
@@ -664,6 +669,7 @@ impl<'a> Walk<'a> {
         let asked = self.query.bounds != Bounds::No;
         let mut sights: Vec<Sight> = Vec::with_capacity(order.len());
         let mut nodes = Vec::with_capacity(order.len());
+        let mut keys = Vec::with_capacity(order.len());
         for step in &order {
             let raw = &self.nodes[step.node];
             let sight = match (frames.iter().find(|frame| frame.path == raw.path), step.parent) {
@@ -678,8 +684,9 @@ impl<'a> Walk<'a> {
                 element.value = self.selected_below(step.node);
             }
             nodes.push(Node { element, parent: step.parent, depth: step.depth });
+            keys.push(raw.keys.clone());
         }
-        AppTree { nodes, cut: self.cut }
+        AppTree { nodes, keys, cut: self.cut }
     }
 
     /// The name of the option that is selected, of a combo box that does not say it itself.

@@ -1,0 +1,265 @@
+//! Menus of real applications through MCP: exported ones, closed menu bars, and menus behind buttons.
+
+#![cfg(target_os = "linux")]
+
+mod stage;
+
+use serde_json::{Value, json};
+use stage::PrivateDesktop;
+use stage::client::Client;
+
+/// A desktop with this application on it; nothing where either is missing.
+fn launch(program: &str, arguments: Value) -> Option<(Client, PrivateDesktop, Value)> {
+    for needed in ["Xvfb", program] {
+        if !std::path::Path::new("/usr/bin").join(needed).exists() {
+            assert!(std::env::var_os("REQUIRE_DESKTOP").is_none(), "{needed} is missing");
+            eprintln!("SKIPPED: {needed} is missing; REQUIRE_DESKTOP=x11 makes this fail.");
+            return None;
+        }
+    }
+    let desktop = PrivateDesktop::start(&[]);
+    let mut client = Client::start(&desktop);
+    let launched = client.call(
+        "launch_app",
+        json!({ "application": program, "arguments": arguments, "wait_ms": 60_000, "timeout_ms": 90_000 }),
+    );
+    let window = launched["window"]["id"].clone();
+    assert!(window.is_u64(), "{program} has no window: {launched}");
+    Some((client, desktop, window))
+}
+
+/// The item at the end of a path of names.
+#[track_caller]
+fn item<'a>(menus: &'a Value, path: &[&str]) -> &'a Value {
+    let mut items = &menus["menus"];
+    let mut found = &Value::Null;
+    for name in path {
+        found = items
+            .as_array()
+            .and_then(|items| items.iter().find(|item| item["name"] == *name))
+            .unwrap_or_else(|| panic!("no {name:?} of {path:?} among {items:#}"));
+        items = &found["items"];
+    }
+    found
+}
+
+#[track_caller]
+fn state(client: &mut Client, window: &Value, path: &str) -> Value {
+    client.call("get_menu_item_state", json!({ "window": window, "path": path, "timeout_ms": 20_000 }))
+}
+
+#[test]
+fn mousepad_exports_its_menus() {
+    let Some((mut client, desktop, window)) = launch("mousepad", json!([])) else { return };
+    let menus = client.call("list_menu_items", json!({ "application": "mousepad" }));
+    assert_eq!((&menus["via"], &menus["truncated"]), (&json!("exported"), &json!(false)), "{menus}");
+    let save = item(&menus, &["File", "Save As..."]);
+    assert_eq!(*save, json!({ "name": "Save As...", "shortcut": "Ctrl+Shift+S", "enabled": true }));
+    assert_eq!(item(&menus, &["File", "Reload"])["enabled"], false);
+    assert_eq!(item(&menus, &["View", "Line Numbers"])["checked"], false);
+    assert_eq!(item(&menus, &["Edit", "Convert", "Transpose"])["shortcut"], "Ctrl+T");
+    assert_eq!(item(&menus, &["Document", "Filetype"])["submenu"], true);
+
+    // A check mark is read back, whatever the spelling.
+    let clicked =
+        client.confirmed("click_menu_item", json!({ "window": window, "path": "_view > line numbers…" }));
+    assert_eq!(
+        (&clicked["via"], &clicked["evidence"]),
+        (&json!("exported"), &json!("checked false → true")),
+        "{clicked}"
+    );
+    assert_eq!(state(&mut client, &window, "View > Line Numbers")["checked"], true);
+    // A choice among several has a target.
+    client.confirmed("click_menu_item", json!({ "window": window, "path": "Document > Tab Size > 4" }));
+    assert_eq!(state(&mut client, &window, "Document > Tab Size > 4")["checked"], true);
+    assert_eq!(state(&mut client, &window, "Document > Tab Size > 8")["checked"], false);
+
+    // A dialog is the consequence, and its window is seen from outside too.
+    client.confirmed(
+        "click_menu_item",
+        json!({ "window": window, "path": "File > Save As...", "settle_ms": 5000 }),
+    );
+    let titles = desktop.command("wmctrl").arg("-l").output().unwrap();
+    assert!(String::from_utf8_lossy(&titles.stdout).contains("Save As"), "{titles:?}");
+    client.call("press_key", json!({ "key": "escape" }));
+
+    // What cannot be clicked is refused, with what there is instead.
+    let refused = client.refused(
+        "menu_item_not_found",
+        "click_menu_item",
+        json!({ "window": window, "path": "File > Sive" }),
+    );
+    assert!(refused["detail"]["found"].as_array().unwrap().contains(&json!("Save")), "{refused}");
+    client.refused(
+        "element_not_actionable",
+        "click_menu_item",
+        json!({ "window": window, "path": "File > Reload" }),
+    );
+    client.refused(
+        "element_not_actionable",
+        "click_menu_item",
+        json!({ "window": window, "path": "Edit > Convert" }),
+    );
+    client.refused(
+        "menu_item_not_found",
+        "get_menu_item_state",
+        json!({ "window": window, "path": "Tools > X" }),
+    );
+
+    // A page is a part that says so, and the parts make up the whole.
+    let (mut names, mut token, mut total) = (0, Value::Null, 0);
+    loop {
+        let mut arguments = json!({ "window": window, "page_size": 50 });
+        if token.is_string() {
+            arguments["page_token"] = token;
+        }
+        let page = client.call("list_menu_items", arguments);
+        names += count(&page["menus"], 2);
+        total = page["total"].as_u64().unwrap();
+        token = page["next_page_token"].clone();
+        if token.is_null() {
+            break;
+        }
+    }
+    assert!(total <= names && names < total + 30, "{names} of {total}");
+    let top = client.call("get_menu_bar_structure", json!({ "process": "mousepad", "max_depth": 1 }));
+    assert_eq!(top["total"], 6, "{top}");
+}
+
+/// How many items there are; a page repeats those above its own.
+fn count(items: &Value, least: u64) -> u64 {
+    let below = |item: &Value| 1 + count(&item["items"], least);
+    items.as_array().into_iter().flatten().map(below).sum()
+}
+
+#[test]
+fn gtk3_demo_has_choices_and_check_marks() {
+    let Some((mut client, _desktop, window)) = launch("gtk3-demo-application", json!([])) else { return };
+    let menus = client.call("list_menu_items", json!({ "window": window }));
+    assert_eq!(item(&menus, &["Preferences", "Color", "Red"])["checked"], true, "{menus:#}");
+    assert_eq!(item(&menus, &["Preferences", "Color", "Blue"])["checked"], false);
+    client.confirmed("click_menu_item", json!({ "window": window, "path": "Preferences > Color > Blue" }));
+    assert_eq!(state(&mut client, &window, "Preferences > Color > Red")["checked"], false);
+    client.confirmed("click_menu_item", json!({ "window": window, "path": "Preferences > Bold" }));
+    assert_eq!(state(&mut client, &window, "preferences>bold")["checked"], true);
+}
+
+#[test]
+fn kcalc_is_worked_with_its_menus_closed() {
+    let Some((mut client, _desktop, window)) = launch("kcalc", json!([])) else { return };
+    let there = json!({ "selector": "menu_bar", "window": window, "timeout_ms": 20_000 });
+    client.call("wait_for", there);
+    let menus = client.call("list_menu_items", json!({ "window": window }));
+    assert_eq!(menus["via"], "elements", "{menus}");
+    assert_eq!(item(&menus, &["Edit", "Undo"])["shortcut"], "Ctrl+Z");
+    assert_eq!(item(&menus, &["Settings", "Simple Mode"])["checked"], true);
+    assert_eq!(item(&menus, &["Settings", "Constants Buttons"])["enabled"], false);
+    let before = client.call("get_window", json!({ "window": window }))["bounds"].clone();
+    client.confirmed("click_menu_item", json!({ "window": window, "path": "Settings > Science Mode" }));
+    assert_eq!(state(&mut client, &window, "Settings > Science Mode")["checked"], true);
+    let after = client.call("get_window", json!({ "window": window }))["bounds"].clone();
+    assert_ne!(before, after, "the science mode is wider");
+}
+
+#[test]
+fn libreoffice_exports_hundreds_of_items() {
+    let profile = std::env::temp_dir().join(format!("deskhand-office-menus-{}", std::process::id()));
+    let arguments = json!([
+        format!("-env:UserInstallation=file://{}", profile.display()),
+        "--writer",
+        "--norestore",
+        "--nologo",
+        "--nofirststartwizard",
+    ]);
+    let Some((mut client, _desktop, window)) = launch("libreoffice", arguments) else { return };
+    let there = json!({ "selector": "document paragraph", "window": window, "timeout_ms": 60_000 });
+    client.call("wait_for", there);
+    let started = std::time::Instant::now();
+    let menus = client.call("list_menu_items", json!({ "window": window, "page_size": 2000 }));
+    eprintln!("{} items in {:?}", menus["total"], started.elapsed());
+    assert!(400 < menus["total"].as_u64().unwrap(), "{}", menus["total"]);
+    assert_eq!(item(&menus, &["File", "Save As..."])["shortcut"], "Ctrl+Shift+S");
+    assert_eq!(item(&menus, &["File", "New", "Text Document"])["enabled"], true);
+    assert_eq!(item(&menus, &["Edit", "Undo"])["enabled"], false);
+    // Too many for one reply by default: it is cut, and says so.
+    assert_eq!(client.call("list_menu_items", json!({ "window": window }))["truncated"], true);
+
+    let ruler = state(&mut client, &window, "View > Rulers > Rulers");
+    client.confirmed(
+        "click_menu_item",
+        json!({ "window": window, "path": "View > Rulers > Rulers", "settle_ms": 3000 }),
+    );
+    assert_ne!(state(&mut client, &window, "View > Rulers > Rulers")["checked"], ruler["checked"], "{ruler}");
+    client.confirmed(
+        "click_menu_item",
+        json!({ "window": window, "path": "Tools > Word Count", "settle_ms": 8000 }),
+    );
+    let pid = client.call("get_window", json!({ "window": window }))["pid"].to_string();
+    client.confirmed("quit_app", json!({ "application": pid, "force": true }));
+    std::fs::remove_dir_all(&profile).ok();
+}
+
+#[test]
+fn gtk4_menus_are_opened_and_closed() {
+    let Some((mut client, _desktop, window)) = launch("gnome-text-editor", json!([])) else { return };
+    let there = json!({ "selector": "button[name=\"Menu\"]:nth(1)", "window": window, "timeout_ms": 20_000 });
+    client.call("wait_for", there);
+    let closed = client.call("list_menu_items", json!({ "window": window, "open_menus": false }));
+    assert_eq!(closed["via"], "buttons", "{closed}");
+    let menus = client.call("list_menu_items", json!({ "window": window, "timeout_ms": 30_000 }));
+    assert_eq!(menus["via"], "opened", "{menus}");
+    assert!(menus["note"].as_str().unwrap().contains("Input was made"), "{menus}");
+    eprintln!("{menus:#}");
+    item(&menus, &["Menu", "Save As…"]);
+    assert_eq!(item(&menus, &["View", "Line Numbers"])["checked"], false);
+    let left = client.call("find_elements", json!({ "selector": "menu:visible", "window": window }));
+    assert_eq!(left["elements"], json!([]), "a menu is open still");
+    client.call(
+        "click_menu_item",
+        json!({ "window": window, "path": "View > Line Numbers", "timeout_ms": 30_000 }),
+    );
+    assert_eq!(state(&mut client, &window, "View > Line Numbers")["checked"], true);
+    let refused = client.refused(
+        "menu_item_not_found",
+        "click_menu_item",
+        json!({ "window": window, "path": "Menu > Nothing" }),
+    );
+    assert!(refused["detail"]["found"].to_string().contains("Save As"), "{refused}");
+    client.confirmed(
+        "click_menu_item",
+        json!({ "window": window, "path": "Menu > New Window", "settle_ms": 5000 }),
+    );
+}
+
+#[test]
+fn chromiums_menu_button() {
+    let profile = std::env::temp_dir().join(format!("deskhand-chromium-menus-{}", std::process::id()));
+    let arguments = json!([
+        "--no-sandbox",
+        "--force-renderer-accessibility",
+        "--no-first-run",
+        format!("--user-data-dir={}", profile.display()),
+        "about:blank",
+    ]);
+    let Some((mut client, _desktop, window)) = launch("chromium", arguments) else { return };
+    let there = json!({ "selector": "button[name=\"Chromium\"]", "window": window, "timeout_ms": 30_000 });
+    client.call("wait_for", there);
+    let menus = client.call("list_menu_items", json!({ "window": window, "timeout_ms": 40_000 }));
+    eprintln!("{menus:#}");
+    assert_eq!(item(&menus, &["Chromium", "New tab"])["shortcut"], "Ctrl+T");
+    item(&menus, &["Chromium", "More tools", "Developer tools"]);
+    let left = client.call("find_elements", json!({ "selector": "menu_item:visible", "window": window }));
+    assert_eq!(left["elements"], json!([]), "a menu is open still");
+    client.confirmed(
+        "click_menu_item",
+        json!({ "window": window, "path": "Chromium > New window", "timeout_ms": 30_000, "settle_ms": 5000 }),
+    );
+    let tools = client.call(
+        "get_menu_item_state",
+        json!({ "window": window, "path": "Chromium > more tools > task manager", "timeout_ms": 30_000 }),
+    );
+    assert_eq!(tools["enabled"], true, "{tools}");
+    let pid = client.call("get_window", json!({ "window": window }))["pid"].to_string();
+    client.confirmed("quit_app", json!({ "application": pid, "force": true }));
+    std::fs::remove_dir_all(&profile).ok();
+}
