@@ -41,7 +41,7 @@
 //! | `tips/close` | button "Close" | 80x28 at (8, 160) |
 //!
 //! Installed are Editor (one process for all windows: a second start hands over and ends), Calculator (a
-//! process for each), Viewer, and the executables `ghost`, which never shows a window and ends, and `sh`,
+//! process for each), Viewer (with a menu behind its button "Options"), and the executables `ghost`, which never shows a window and ends, and `sh`,
 //! an interpreter.
 //!
 //! Sound comes out of `speakers` ("Built-in speakers", the default, at 60 %) and `headset`

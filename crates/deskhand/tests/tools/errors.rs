@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Every capability of a desktop.
-const EVERYTHING: &[&str] = &["screen", "input", "elements", "windows", "apps", "audio", "system"];
+const EVERYTHING: &[&str] = &["screen", "input", "elements", "windows", "apps", "audio", "system", "menus"];
 const SAVE: &str = "save-button";
 const TITLE: &str = "text_field[name=\"Title\"]";
 
@@ -57,6 +57,8 @@ fn ordinary(desk: &Desk, tool: &str) -> Value {
             desk.data("open_application", json!({ "application": "Calculator" }));
             json!({ "application": "Calculator" })
         }
+        "list_menu_items" => json!({}),
+        "click_menu_item" | "get_menu_item_state" => json!({ "path": "File > Save" }),
         "get_system_info" | "get_battery_status" => json!({}),
         "get_volume" | "get_mute_status" | "list_audio_outputs" => json!({}),
         "set_volume" => json!({ "volume": 40 }),
@@ -118,6 +120,7 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
                     Group::Applications => "apps",
                     Group::Audio => "audio",
                     Group::System => "system",
+                    Group::Menus => "menus",
                     Group::Steps => "windows",
                 },
             };
@@ -184,6 +187,17 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
         (Code::InvalidSelector, _) => without(point, json!({ element: "button[" })),
         (Code::ElementNotFound, _) => without(point, json!({ element: "button[name=\"Sav\"]" })),
         (Code::ElementStale, _) => without(point, json!({ element: "e999" })),
+        (Code::MenuItemNotFound, _) => without(&[], json!({ "path": "File > Sive" })),
+        (Code::ElementNotActionable, "click_menu_item") => without(&[], json!({ "path": "File" })),
+        (Code::ElementNotActionable | Code::WindowMinimized, _) if row.group == Group::Menus => {
+            let viewer = desk.data("launch_app", json!({ "application": "Viewer" }))["window"]["id"].clone();
+            without(&[], json!({ "window": viewer, "path": "Options > Close" }));
+            if code == Code::WindowMinimized {
+                desk.data("minimize_window", json!({ "window": viewer }));
+            } else {
+                fail_everything_of(&desk, "elements.perform", Code::ElementNotActionable, "It does not open.");
+            }
+        }
         (Code::ElementNotActionable, "type_text" | "press_key" | "hold_key") => {
             without(&[], json!({ "element": "button[name=\"Undo\"]" }));
         }

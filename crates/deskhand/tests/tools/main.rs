@@ -13,6 +13,7 @@ mod errors;
 mod keyboard;
 mod lane;
 mod masking;
+mod menus;
 mod pointer;
 mod policy;
 mod random;

@@ -7,6 +7,7 @@
 use super::accelerator;
 use super::line::{Fault, ask, patiently};
 use crate::atspi::bus::within;
+use crate::atspi::menus::UNANSWERED;
 use deskhand_core::menu::{MenuItem, MenuItemId, without_mark};
 use deskhand_core::{Error, Result};
 use futures_lite::StreamExt;
@@ -215,6 +216,7 @@ fn shortcut(keys: &Value<'_>) -> Option<String> {
 pub async fn activate(bus: &Connection, place: &Place, item: &MenuItemId) -> Result<()> {
     let id: i32 = item.0.parse().map_err(|_| Error::argument(format!("{:?} is no item of this menu.", &*item.0)))?;
     let event = (id, "clicked", Value::I32(0), 0u32);
-    let clicked = ask(bus, &place.name, &place.path, MENU, "Event", &event).await;
-    clicked.map(drop).map_err(|fault| fault.error("The application that exports the menu"))
+    let clicked = ask(bus, &place.name, &place.path, MENU, "Event", &event);
+    let whom = "The application that exports the menu";
+    within(UNANSWERED, clicked).await.map_or(Ok(()), |answer| answer.map(drop).map_err(|fault| fault.error(whom)))
 }
