@@ -41,8 +41,9 @@
 //! | `tips/close` | button "Close" | 80x28 at (8, 160) |
 //!
 //! Installed are Editor (one process for all windows: a second start hands over and ends), Calculator (a
-//! process for each), Viewer, and the executables `ghost`, which never shows a window and ends, and `sh`,
-//! an interpreter. The clipboard is empty; Ctrl+V pastes its text where text can be edited.
+//! process for each), Viewer (with a menu behind its button "Options"), and the executables `ghost`, which
+//! never shows a window and ends, and `sh`, an interpreter. The clipboard is empty; Ctrl+V pastes its text where
+//! text can be edited.
 //!
 //! One finger on the touchscreen is taken for the pointer.
 //!

@@ -7,7 +7,7 @@ use crate::window::Window;
 use std::sync::Arc;
 
 /// What the backend needs to find an item again. Opaque outside the backend that made it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MenuItemId(pub Arc<str>);
 
 /// A menu or an item of one. Separators are none.

@@ -94,6 +94,13 @@ impl Demo<'_> {
             json!({ "element": "text_area:focused, text_area", "window": editor }),
         )?;
         expect(read["value"].as_str() == Some(UNICODE), "the editor holds exactly what was typed", &read)?;
+        self.confirmed(
+            "work a menu",
+            "click_menu_item",
+            json!({ "window": editor.clone(), "path": "Document > Line Numbers" }),
+        )?;
+        let seen = self.step("read the pixels", "extract_text", json!({ "window": editor.clone() }))?;
+        expect(seen.to_string().contains("typed by Deskhand"), "what is drawn can be read", &seen)?;
         self.around_the_windows()?;
         for (window, x, y) in [(calculator, 80, 120), (editor, 480, 120)] {
             self.confirmed(

@@ -4,9 +4,11 @@
 
 mod stage;
 
+use deskhand_core::Call;
 use serde_json::{Value, json};
 use stage::PrivateDesktop;
 use stage::client::Client;
+use std::time::Duration;
 
 /// A desktop with this application on it; nothing where either is missing.
 fn launch(program: &str, arguments: Value) -> Option<(Client, PrivateDesktop, Value)> {
@@ -26,6 +28,16 @@ fn launch(program: &str, arguments: Value) -> Option<(Client, PrivateDesktop, Va
     let window = launched["window"]["id"].clone();
     assert!(window.is_u64(), "{program} has no window: {launched}");
     Some((client, desktop, window))
+}
+
+/// Waits until an element is there. An application that is just starting may not answer at first.
+#[track_caller]
+fn wait_for(client: &mut Client, window: &Value, selector: &str) {
+    let there = json!({ "selector": selector, "window": window, "timeout_ms": 60_000 });
+    let call = Call::with_timeout(Duration::from_secs(60));
+    let came = call
+        .until("waiting for an element", || Ok(client.try_call("wait_for", there.clone()).0.then_some(())));
+    assert!(came.is_ok(), "{selector} never came");
 }
 
 /// The item at the end of a path of names.
@@ -51,6 +63,7 @@ fn state(client: &mut Client, window: &Value, path: &str) -> Value {
 #[test]
 fn mousepad_exports_its_menus() {
     let Some((mut client, desktop, window)) = launch("mousepad", json!([])) else { return };
+    wait_for(&mut client, &window, "text_area");
     let menus = client.call("list_menu_items", json!({ "application": "mousepad" }));
     assert_eq!((&menus["via"], &menus["truncated"]), (&json!("exported"), &json!(false)), "{menus}");
     let save = item(&menus, &["File", "Save As..."]);
@@ -107,28 +120,27 @@ fn mousepad_exports_its_menus() {
     );
 
     // A page is a part that says so, and the parts make up the whole.
-    let (mut names, mut token, mut total) = (0, Value::Null, 0);
-    loop {
+    let (mut names, mut token) = (0, Value::Null);
+    let total = loop {
         let mut arguments = json!({ "window": window, "page_size": 50 });
         if token.is_string() {
             arguments["page_token"] = token;
         }
         let page = client.call("list_menu_items", arguments);
-        names += count(&page["menus"], 2);
-        total = page["total"].as_u64().unwrap();
+        names += count(&page["menus"]);
         token = page["next_page_token"].clone();
         if token.is_null() {
-            break;
+            break page["total"].as_u64().unwrap();
         }
-    }
+    };
     assert!(total <= names && names < total + 30, "{names} of {total}");
     let top = client.call("get_menu_bar_structure", json!({ "process": "mousepad", "max_depth": 1 }));
     assert_eq!(top["total"], 6, "{top}");
 }
 
 /// How many items there are; a page repeats those above its own.
-fn count(items: &Value, least: u64) -> u64 {
-    let below = |item: &Value| 1 + count(&item["items"], least);
+fn count(items: &Value) -> u64 {
+    let below = |item: &Value| 1 + count(&item["items"]);
     items.as_array().into_iter().flatten().map(below).sum()
 }
 
@@ -147,8 +159,7 @@ fn gtk3_demo_has_choices_and_check_marks() {
 #[test]
 fn kcalc_is_worked_with_its_menus_closed() {
     let Some((mut client, _desktop, window)) = launch("kcalc", json!([])) else { return };
-    let there = json!({ "selector": "menu_bar", "window": window, "timeout_ms": 20_000 });
-    client.call("wait_for", there);
+    wait_for(&mut client, &window, "menu_bar");
     let menus = client.call("list_menu_items", json!({ "window": window }));
     assert_eq!(menus["via"], "elements", "{menus}");
     assert_eq!(item(&menus, &["Edit", "Undo"])["shortcut"], "Ctrl+Z");
@@ -172,8 +183,7 @@ fn libreoffice_exports_hundreds_of_items() {
         "--nofirststartwizard",
     ]);
     let Some((mut client, _desktop, window)) = launch("libreoffice", arguments) else { return };
-    let there = json!({ "selector": "document paragraph", "window": window, "timeout_ms": 60_000 });
-    client.call("wait_for", there);
+    wait_for(&mut client, &window, "document paragraph");
     let started = std::time::Instant::now();
     let menus = client.call("list_menu_items", json!({ "window": window, "page_size": 2000 }));
     eprintln!("{} items in {:?}", menus["total"], started.elapsed());
@@ -202,8 +212,7 @@ fn libreoffice_exports_hundreds_of_items() {
 #[test]
 fn gtk4_menus_are_opened_and_closed() {
     let Some((mut client, _desktop, window)) = launch("gnome-text-editor", json!([])) else { return };
-    let there = json!({ "selector": "button[name=\"Menu\"]:nth(1)", "window": window, "timeout_ms": 20_000 });
-    client.call("wait_for", there);
+    wait_for(&mut client, &window, "button[name=\"Menu\"]:nth(1)");
     let closed = client.call("list_menu_items", json!({ "window": window, "open_menus": false }));
     assert_eq!(closed["via"], "buttons", "{closed}");
     let menus = client.call("list_menu_items", json!({ "window": window, "timeout_ms": 30_000 }));
@@ -242,8 +251,7 @@ fn chromiums_menu_button() {
         "about:blank",
     ]);
     let Some((mut client, _desktop, window)) = launch("chromium", arguments) else { return };
-    let there = json!({ "selector": "button[name=\"Chromium\"]", "window": window, "timeout_ms": 30_000 });
-    client.call("wait_for", there);
+    wait_for(&mut client, &window, "button[name=\"Chromium\"]");
     let menus = client.call("list_menu_items", json!({ "window": window, "timeout_ms": 40_000 }));
     eprintln!("{menus:#}");
     assert_eq!(item(&menus, &["Chromium", "New tab"])["shortcut"], "Ctrl+T");

@@ -91,7 +91,8 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
     };
     let missing = place.missing.clone().unwrap_or_else(|| no_display(place));
     let Some(display) = &place.display else {
-        let windowed = ["input", "screen", "elements", "windows", "applications", "clipboard", "touch", "menus"];
+        let windowed =
+            ["input", "screen", "elements", "windows", "applications", "clipboard", "touch", "menus"];
         for capability in windowed {
             choose(capability, Err(missing.clone()), "there is no X display");
         }
@@ -158,11 +159,24 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
     let elements: Box<dyn Elements> = Box::new(atspi);
     let apps: Box<dyn Apps> = Box::new(app::LinuxApps::new(place.environment.clone(), list(&windows)));
     let clipboard = Box::new(x11::clipboard::XClipboard::new(display));
-    Desktop::new(screen, input, elements, Box::new(windows), apps, services(place, clipboard, touch, Box::new(menus)), choices)
+    Desktop::new(
+        screen,
+        input,
+        elements,
+        Box::new(windows),
+        apps,
+        services(place, clipboard, touch, Box::new(menus)),
+        choices,
+    )
 }
 
 /// What a session offers beside its windows; all but the clipboard, touch and menus needs no display.
-fn services(place: &Place, clipboard: Box<dyn Clipboard>, touch: Box<dyn Touch>, menus: Box<dyn Menus>) -> Services {
+fn services(
+    place: &Place,
+    clipboard: Box<dyn Clipboard>,
+    touch: Box<dyn Touch>,
+    menus: Box<dyn Menus>,
+) -> Services {
     Services {
         clipboard,
         menus,

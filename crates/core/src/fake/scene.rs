@@ -322,7 +322,32 @@ fn viewer_window(world: &mut World, pid: u32) -> WindowId {
     let id = window(world, None, pid, "Viewer", Rect::new(200, 200, 400, 300), &v);
     part(world, &v, &format!("{v}/picture"), Role::Image, "A lake", Rect::new(0, 0, 400, 240), |_| {});
     part(world, &v, &format!("{v}/caption"), Role::Label, "lake.png", Rect::new(0, 240, 400, 36), |_| {});
+    viewer_menu(world, &v);
     id
+}
+
+/// A menu behind a button, which is there only while it is open.
+fn viewer_menu(world: &mut World, v: &str) {
+    let (button, menu) = (format!("{v}/options"), format!("{v}/options/menu"));
+    part(world, v, &button, Role::Button, "Options", Rect::new(320, 240, 80, 36), |item| {
+        works(item, "open", Act::Menu);
+        item.states = item.states.with(State::Expandable).with(State::HasPopup);
+    });
+    part(world, &button, &menu, Role::Menu, "", Rect::new(240, 168, 160, 72), |item| {
+        item.states = item.states.without(State::Visible);
+    });
+    for (row, (id, name, enabled)) in
+        [("rotate", "Rotate left\u{2026} Ctrl+L", false), ("close", "Close", true)].into_iter().enumerate()
+    {
+        let place = Rect::new(240, 168 + 24 * row as i32, 160, 24);
+        part(world, &menu, &format!("{menu}/{id}"), Role::MenuItem, name, place, |item| {
+            works(item, "click", Act::MenuItem(MenuAct::Quit));
+            item.states = item.states.without(State::Visible).without(State::Focusable);
+            if !enabled {
+                item.states = item.states.without(State::Enabled);
+            }
+        });
+    }
 }
 
 /// "Save changes?", for a window that is asked to close.

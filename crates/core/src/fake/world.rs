@@ -1134,6 +1134,12 @@ impl World {
         self.set_state(&id.0, State::Expanded, open);
         for child in self.item(&id.0).children.clone() {
             self.set_state(&child.0, State::Visible, open);
+            // The surface of a menu behind a button.
+            if self.item(&child.0).role == Role::Menu {
+                for item in self.item(&child.0).children.clone() {
+                    self.set_state(&item.0, State::Visible, open);
+                }
+            }
         }
     }
 

@@ -173,7 +173,7 @@ impl Witness {
     /// What the application says until then, as soon as it says anything, and whether that is of its content.
     pub fn hear(&mut self, cx: &Context, until: Instant) -> Result<Option<(String, bool)>> {
         let Some(change) = self.change_until(cx, until)? else { return Ok(None) };
-        let content = matches!(change.kind, Kind::Text | Kind::Value);
+        let content = matches!(change.kind, Kind::Text | Kind::Value | Kind::Property);
         Ok(Some((describe(&change), content)))
     }
 

@@ -66,12 +66,9 @@ fn close(cx: &Context, window: &Window) -> Result<()> {
 }
 
 fn tree(cx: &Context, window: &Window) -> Result<Tree> {
-    let query = TreeQuery {
-        bounds: Bounds::No,
-        values: false,
-        actions: true,
-        ..TreeQuery::new(Root::Window(window.id))
-    };
+    // GTK 4 says of a closed menu that it is visible: that it is not mapped shows by its place only.
+    let bounds = Bounds::Showing;
+    let query = TreeQuery { bounds, values: false, actions: true, ..TreeQuery::new(Root::Window(window.id)) };
     cx.desktop.elements.tree(&cx.call, &query)
 }
 

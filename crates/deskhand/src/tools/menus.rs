@@ -96,6 +96,7 @@ fn read(cx: &Context, window: Window, open: bool, path: &[String]) -> Result<Bar
             Ok(Bar { window, via: bar.via.name(), menus: bar.menus, opened: None })
         }
         Via::Nothing => {
+            let window = target::shown(window)?;
             let buttons = menu_buttons::of_window(cx, &window)?;
             if buttons.is_empty() {
                 return Err(Error::new(
@@ -455,13 +456,12 @@ fn click(cx: &Context, bar: &mut Bar, path: &[String], settle: Duration) -> Resu
         Some(_) => menu_buttons::work(cx, &item)?,
         None => cx.desktop.menus.activate(&cx.call, &bar.window, &item.id)?,
     }
-    let recheck = || -> Option<bool> {
-        let again = cx.desktop.menus.read(&cx.call, &bar.window).ok()?;
-        menu::find(&again.menus, path, "").ok()?.last().and_then(|item| item.checked)
+    let again = || -> Option<MenuItem> {
+        let now = cx.desktop.menus.read(&cx.call, &bar.window).ok()?;
+        menu::find(&now.menus, path, "").ok()?.last().map(|item| (*item).clone())
     };
-    let checked = item.checked.filter(|_| bar.opened.is_none());
-    let acted =
-        consequence.conclude(cx, settle, checked.map(|was| (was, &recheck as &dyn Fn() -> Option<bool>)))?;
+    let again = bar.opened.is_none().then_some((&item, &again as &dyn Fn() -> Option<MenuItem>));
+    let acted = consequence.conclude(cx, settle, again)?;
     Ok(Acted {
         via: Some(bar.via),
         target: Some(format!("menu item {}", short(&place))),
@@ -505,50 +505,53 @@ impl Consequence {
         })
     }
 
-    /// Waits for it at most `settle`. `check` is whether the item was checked, and how to ask again.
+    /// Waits for it at most `settle`. `item` is the item as it was, and how to read it again, where that can
+    /// be done without opening its menu.
     pub fn conclude(
         mut self,
         cx: &Context,
         settle: Duration,
-        check: Option<(bool, &dyn Fn() -> Option<bool>)>,
+        item: Option<(&MenuItem, &dyn Fn() -> Option<MenuItem>)>,
     ) -> Result<Acted> {
         if settle.is_zero() {
             return Ok(Acted::unverified("settle_ms is 0, so nothing was looked for."));
         }
         let until = Instant::now() + settle;
+        let checks = item.is_some_and(|(before, _)| before.checked.is_some());
+        let difference = || item.and_then(|(before, again)| difference(before, &again()?));
         let mut said = None;
         loop {
-            if let Some((was, now)) = check
-                && let Some(now) = now().filter(|now| *now != was)
-            {
-                return Ok(Acted::confirmed(format!("checked {was} → {now}")));
-            }
+            let last = until <= Instant::now();
+            let word = self.witness.hear(cx, until.min(Instant::now() + Duration::from_millis(20)))?;
             if let Some(evidence) = self.windows_changed(cx)? {
                 return Ok(Acted::confirmed(evidence));
             }
-            if let Some((word, content)) =
-                self.witness.hear(cx, until.min(Instant::now() + Duration::from_millis(20)))?
+            // Menus are long: the item is read again when the application has said something, and at the end.
+            if (word.is_some() || checks || last)
+                && let Some(evidence) = difference()
             {
-                // Content that changed is the item's doing; what menus say of themselves may be the click alone.
-                if content && check.is_none() {
-                    return Ok(Acted::confirmed(word));
-                }
-                said.get_or_insert(word);
+                return Ok(Acted::confirmed(evidence));
             }
-            if until <= Instant::now() {
+            match word {
+                // Content that changed is the item's doing; what else is said may be of the menu itself.
+                Some((word, true)) if !checks => return Ok(Acted::confirmed(word)),
+                Some((word, _)) => said = said.or(Some(word)),
+                None => {}
+            }
+            if last {
                 break;
             }
         }
         let after = format!("within {} ms", settle.as_millis());
-        Ok(match (said, check) {
-            (Some(word), None) => Acted {
+        Ok(match said {
+            _ if checks => Acted::no_change(format!("Its check mark is as it was {after}.")),
+            Some(word) => Acted {
                 evidence: Some(word),
                 ..Acted::unverified(format!(
                     "The application reacted {after}, but neither a window nor a content changed: whether it did what the item says is not known."
                 ))
             },
-            (_, Some(_)) => Acted::no_change(format!("Its check mark is as it was {after}.")),
-            (None, None) => Acted::no_change(format!(
+            None => Acted::no_change(format!(
                 "No window, content or state changed {after}. It may react later, or do something that does not show."
             )),
         })
@@ -569,6 +572,9 @@ impl Consequence {
                         format!("window {:?} → {:?}", before.state, window.state).to_lowercase(),
                     ));
                 }
+                Some(before) if before.bounds.size() != window.bounds.size() => {
+                    return Ok(Some(format!("window {} → {}", before.bounds, window.bounds)));
+                }
                 Some(_) => {}
             }
         }
@@ -578,4 +584,13 @@ impl Consequence {
             .find(|before| own(before) && !now.iter().any(|window| window.id == before.id));
         Ok(gone.map(|window| format!("the window {:?} closed", window.title)))
     }
+}
+
+/// What is different about an item.
+fn difference(before: &MenuItem, now: &MenuItem) -> Option<String> {
+    if before.checked != now.checked {
+        let word = |checked: Option<bool>| checked.unwrap_or(false);
+        return Some(format!("checked {} → {}", word(before.checked), word(now.checked)));
+    }
+    (before.enabled != now.enabled).then(|| format!("enabled {} → {}", before.enabled, now.enabled))
 }

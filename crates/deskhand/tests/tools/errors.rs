@@ -25,6 +25,7 @@ const EVERYTHING: &[&str] = &[
     "ocr",
     "scripts",
     "touch",
+    "menus",
 ];
 const SAVE: &str = "save-button";
 const TITLE: &str = "text_field[name=\"Title\"]";
@@ -80,6 +81,8 @@ fn ordinary(desk: &Desk, tool: &str) -> Value {
         "dismiss_notification" => {
             json!({ "id": desk.data("send_notification", json!({ "title": "Tea", "message": "" }))["id"] })
         }
+        "list_menu_items" => json!({}),
+        "click_menu_item" | "get_menu_item_state" => json!({ "path": "File > Save" }),
         "get_system_info" | "get_battery_status" => json!({}),
         "get_volume" | "get_mute_status" | "list_audio_outputs" => json!({}),
         "set_volume" => json!({ "volume": 40 }),
@@ -171,6 +174,7 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
                     Group::System => "system",
                     Group::Clipboard => "clipboard",
                     Group::Notifications => "notifications",
+                    Group::Menus => "menus",
                     Group::Steps => "windows",
                 },
             };
@@ -257,6 +261,22 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
         (Code::InvalidSelector, _) => without(point, json!({ element: "button[" })),
         (Code::ElementNotFound, _) => without(point, json!({ element: "button[name=\"Sav\"]" })),
         (Code::ElementStale, _) => without(point, json!({ element: "e999" })),
+        (Code::MenuItemNotFound, _) => without(&[], json!({ "path": "File > Sive" })),
+        (Code::ElementNotActionable, "click_menu_item") => without(&[], json!({ "path": "File" })),
+        (Code::ElementNotActionable | Code::WindowMinimized, _) if row.group == Group::Menus => {
+            let viewer = desk.data("launch_app", json!({ "application": "Viewer" }))["window"]["id"].clone();
+            without(&[], json!({ "window": viewer, "path": "Options > Close" }));
+            if code == Code::WindowMinimized {
+                desk.data("minimize_window", json!({ "window": viewer }));
+            } else {
+                fail_everything_of(
+                    &desk,
+                    "elements.perform",
+                    Code::ElementNotActionable,
+                    "It does not open.",
+                );
+            }
+        }
         (Code::ElementNotActionable, "type_text" | "press_key" | "hold_key") => {
             without(&[], json!({ "element": "button[name=\"Undo\"]" }));
         }

@@ -15,6 +15,7 @@ mod gesture;
 mod keyboard;
 mod lane;
 mod masking;
+mod menus;
 mod notifications;
 mod ocr;
 mod pointer;

@@ -194,6 +194,7 @@ impl App {
             Question::Number => self.property(path, VALUE, "CurrentValue").await,
             Question::Actions => self.ask(path, ACTION, "GetActions", &()).await,
             Question::ActionName(index) => self.ask(path, ACTION, "GetName", &index).await,
+            Question::Keys => self.ask(path, ACTION, "GetKeyBinding", &0i32).await,
             Question::Chosen => self.ask(path, SELECTION, "GetSelectedChild", &0i32).await,
         }
     }
@@ -277,6 +278,8 @@ pub enum Question {
     Actions,
     /// The untranslated name of one action.
     ActionName(i32),
+    /// The keys of its first action.
+    Keys,
     /// The first selected child.
     Chosen,
 }

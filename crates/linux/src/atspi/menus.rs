@@ -1,6 +1,6 @@
 //! Menu bars that are elements: those of GTK 3 and Qt can be read and worked while they are closed.
 
-use super::bus::{ACTION, Toolkit, wait};
+use super::bus::{ACTION, Toolkit, wait, within};
 use super::elements::named;
 use super::tree::{self, AppTree, Start};
 use super::{Atspi, failed};
@@ -8,6 +8,11 @@ use deskhand_core::element::{Bounds, Node, Role, Root, Tree, TreeQuery};
 use deskhand_core::menu::{MenuItem, MenuItemId, element_of, items_below};
 use deskhand_core::window::Window;
 use deskhand_core::{Call, Code, Error, Result};
+use std::time::Duration;
+
+/// How long the answer to a click on a menu item is waited for. A refusal comes at once; a dialog that the item
+/// opens may hold up the answer until it is closed.
+pub const UNANSWERED: Duration = Duration::from_millis(400);
 
 impl Atspi {
     /// The menus in the menu bar of a window; nothing where it has none.
@@ -52,7 +57,9 @@ impl Atspi {
         let live = self.live(call)?;
         let id = element_of(item);
         self.with(call, &live, &id, "working a menu item", async |app, path| {
-            let reply = app.ask(path, ACTION, "DoAction", &0i32).await;
+            let asked = app.ask(path, ACTION, "DoAction", &0i32);
+            // Qt answers when the dialog that the item opens is closed again: what came of it is looked for.
+            let Some(reply) = within(UNANSWERED, asked).await else { return Ok(()) };
             let reply = reply.map_err(|fault| failed(fault, &id))?;
             match reply.body().deserialize::<bool>() {
                 Ok(false) => {

@@ -8,7 +8,7 @@ pub mod bus;
 mod cache;
 mod elements;
 pub mod extents;
-mod menus;
+pub mod menus;
 pub mod roles;
 mod surfaces;
 mod tree;

@@ -108,7 +108,9 @@ impl Raw {
                 let answer = reply.body();
                 let actions: Vec<(&str, &str, &str)> = answer.deserialize().unwrap_or_default();
                 self.actions = actions.iter().map(|(name, ..)| (*name).to_owned()).collect();
-                self.keys = actions.first().map_or_else(String::new, |(.., keys)| (*keys).to_owned());
+                if let Some((.., keys)) = actions.first().filter(|(.., keys)| !keys.is_empty()) {
+                    self.keys = (*keys).to_owned();
+                }
             }
             Question::ActionName(index) => {
                 let name = reply.body().deserialize::<String>().unwrap_or_default();
@@ -116,6 +118,7 @@ impl Raw {
                     *action = name;
                 }
             }
+            Question::Keys => self.keys = reply.body().deserialize().unwrap_or_default(),
             Question::Parent | Question::Children | Question::Child(_) | Question::Chosen => {}
         }
     }
@@ -633,6 +636,9 @@ impl<'a> Walk<'a> {
                 work.push_back((step.node, raw.path.clone(), question));
             }
             if query.actions && raw.offers.has(Offers::ACTION) && raw.role().is_interactive() {
+                // The list of actions of Qt has names only.
+                let keys = app.toolkit == Toolkit::Qt && raw.role() == Role::MenuItem;
+                work.extend(keys.then(|| (step.node, raw.path.clone(), Question::Keys)));
                 work.push_back((step.node, raw.path.clone(), Question::Actions));
             }
         }

@@ -7,6 +7,7 @@
 use super::accelerator;
 use super::line::{Fault, ask, patiently};
 use crate::atspi::bus::within;
+use crate::atspi::menus::UNANSWERED;
 use deskhand_core::menu::{MenuItem, MenuItemId, without_mark};
 use deskhand_core::{Error, Result};
 use futures_lite::StreamExt;
@@ -87,7 +88,7 @@ async fn filled(bus: &Connection, place: &Place) -> std::result::Result<Node, Fa
         let mut empty = Vec::new();
         unfilled(&root, &mut empty);
         let fresh: Vec<i32> = empty.iter().copied().filter(|id| announced.insert(*id)).collect();
-        if fresh.is_empty() && !(coming && !empty.is_empty()) {
+        if fresh.is_empty() && (empty.is_empty() || !coming) {
             break;
         }
         for id in fresh {
@@ -220,6 +221,9 @@ pub async fn activate(bus: &Connection, place: &Place, item: &MenuItemId) -> Res
     let id: i32 =
         item.0.parse().map_err(|_| Error::argument(format!("{:?} is no item of this menu.", &*item.0)))?;
     let event = (id, "clicked", Value::I32(0), 0u32);
-    let clicked = ask(bus, &place.name, &place.path, MENU, "Event", &event).await;
-    clicked.map(drop).map_err(|fault| fault.error("The application that exports the menu"))
+    let clicked = ask(bus, &place.name, &place.path, MENU, "Event", &event);
+    let whom = "The application that exports the menu";
+    within(UNANSWERED, clicked)
+        .await
+        .map_or(Ok(()), |answer| answer.map(drop).map_err(|fault| fault.error(whom)))
 }

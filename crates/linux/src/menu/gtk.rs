@@ -5,10 +5,13 @@
 //! subscription is ended again. Whether an item reacts and is checked is what its action says.
 
 use super::line::{Fault, ask};
+use crate::atspi::bus::within;
+use crate::atspi::menus::UNANSWERED;
 use deskhand_core::menu::{MenuItem, MenuItemId, without_mark};
 use deskhand_core::{Code, Error, Result};
 use std::collections::{BTreeSet, HashMap};
 use zbus::Connection;
+use zbus::message::Flags;
 use zbus::zvariant::{OwnedValue, Signature, Value};
 
 const MENUS: &str = "org.gtk.Menus";
@@ -43,13 +46,13 @@ pub async fn read(bus: &Connection, place: &Place, application: &str) -> Result<
     let whom = "The application that exports the menus";
     let own = async {
         match &place.app_menu {
-            Some(path) => groups(bus, &place.name, path).await.map(Some),
+            Some(path) => groups(bus, place, path).await.map(Some),
             None => Ok(None),
         }
     };
-    let parts =
-        futures_util::future::join3(groups(bus, &place.name, &place.bar), own, actions(bus, place)).await;
-    let (bar, own, actions) = parts;
+    let (bar, own) = futures_util::future::join(groups(bus, place, &place.bar), own).await;
+    // After the menus were announced, so that what they brought up to date is seen.
+    let actions = actions(bus, place).await;
     let (bar, own, actions) = (
         bar.map_err(|fault| fault.error(whom))?,
         own.map_err(|fault| fault.error(whom))?,
@@ -71,30 +74,107 @@ pub async fn read(bus: &Connection, place: &Place, application: &str) -> Result<
     Ok(menus)
 }
 
-/// Every group that can be reached from the first.
-async fn groups(bus: &Connection, name: &str, path: &str) -> std::result::Result<Groups, Fault> {
-    let mut groups = Groups::new();
+/// Every group that can be reached from the first, as it is when its menu is shown.
+///
+/// An application may fill a submenu, or look what is enabled in it, only when it is about to be shown: the
+/// submenu then names an action whose state says so. It is set as a panel sets it, and taken back.
+async fn groups(bus: &Connection, place: &Place, path: &str) -> std::result::Result<Groups, Fault> {
     let mut known = BTreeSet::new();
+    let read = async {
+        let mut groups = reachable(bus, place, path, &mut known).await?;
+        let showing: BTreeSet<String> = groups
+            .values()
+            .flatten()
+            .filter_map(|item| text(item, "submenu-action").map(str::to_owned))
+            .collect();
+        if !showing.is_empty() {
+            show(bus, place, &showing).await;
+            let again = reachable(bus, place, path, &mut known).await;
+            hide(bus, place, &showing).await;
+            groups = again?;
+        }
+        Ok(groups)
+    };
+    let groups = read.await;
+    let numbers: Vec<u32> = known.into_iter().collect();
+    // Nothing depends on the answer: the application forgets us at the latest when we go.
+    drop(ask(bus, &place.name, path, MENUS, "End", &numbers).await);
+    groups
+}
+
+async fn reachable(
+    bus: &Connection,
+    place: &Place,
+    path: &str,
+    known: &mut BTreeSet<u32>,
+) -> std::result::Result<Groups, Fault> {
+    let mut groups = Groups::new();
+    let mut asked = BTreeSet::new();
     let mut wanted = BTreeSet::from([0u32]);
     for _ in 0..MOST_ROUNDS {
         if wanted.is_empty() {
             break;
         }
         let numbers: Vec<u32> = wanted.iter().copied().collect();
-        let reply = ask(bus, name, path, MENUS, "Start", &numbers).await?;
-        known.append(&mut wanted);
+        let reply = ask(bus, &place.name, path, MENUS, "Start", &numbers).await?;
+        // A group that was begun twice has to be ended twice.
+        let twice: Vec<u32> = wanted.iter().copied().filter(|group| !known.insert(*group)).collect();
+        if !twice.is_empty() {
+            drop(ask(bus, &place.name, path, MENUS, "End", &twice).await);
+        }
+        asked.append(&mut wanted);
         let body = reply.body();
         let part: Vec<(u32, u32, Vec<Item>)> = body.deserialize()?;
         for (group, number, items) in part {
             let links = items.iter().flat_map(|item| [link(item, ":section"), link(item, ":submenu")]);
-            wanted.extend(links.flatten().map(|(group, _)| group).filter(|group| !known.contains(group)));
+            wanted.extend(links.flatten().map(|(group, _)| group).filter(|group| !asked.contains(group)));
             groups.insert((group, number), items);
         }
     }
-    let numbers: Vec<u32> = known.into_iter().collect();
-    // Nothing depends on the answer: the application forgets us at the latest when we go.
-    drop(ask(bus, name, path, MENUS, "End", &numbers).await);
     Ok(groups)
+}
+
+/// Tells the application that submenus are about to be shown. Who does not care says so: the menus are read
+/// either way.
+async fn show(bus: &Connection, place: &Place, actions: &BTreeSet<String>) {
+    let orders = actions.iter().filter_map(|action| {
+        let (path, name) = place.action(action)?;
+        Some(async move {
+            let none: HashMap<&str, Value<'_>> = HashMap::new();
+            let body = (name, Value::Bool(true), none);
+            within(UNANSWERED, ask(bus, &place.name, path, ACTIONS, "SetState", &body)).await
+        })
+    });
+    drop(futures_util::future::join_all(orders).await);
+}
+
+/// Tells it that they are shown no longer, without waiting: what is asked next is answered after it.
+async fn hide(bus: &Connection, place: &Place, actions: &BTreeSet<String>) {
+    for (path, name) in actions.iter().filter_map(|action| place.action(action)) {
+        let none: HashMap<&str, Value<'_>> = HashMap::new();
+        let message = zbus::Message::method_call(path, "SetState")
+            .and_then(|message| message.destination(place.name.as_str()))
+            .and_then(|message| message.interface(ACTIONS))
+            .and_then(|message| message.with_flags(Flags::NoReplyExpected))
+            .and_then(|message| message.build(&(name, Value::Bool(false), none)));
+        if let Ok(message) = message {
+            drop(bus.send(&message).await);
+        }
+    }
+}
+
+impl Place {
+    /// The path and the name of an action, from its whole name.
+    fn action<'a>(&'a self, whole: &'a str) -> Option<(&'a str, &'a str)> {
+        let (prefix, name) = whole.split_once('.').filter(|(_, name)| !name.is_empty())?;
+        let path = match prefix {
+            "app" => self.app.as_deref(),
+            "win" => self.window.as_deref(),
+            "unity" => Some(&*self.bar),
+            _ => None,
+        };
+        Some((path?, name))
+    }
 }
 
 /// All actions, by their whole names.
@@ -128,9 +208,12 @@ fn level(
     if MOST_ROUNDS <= depth {
         return items;
     }
+    let mut seen = BTreeSet::new();
     for item in groups.get(&place).into_iter().flatten() {
         if let Some(section) = link(item, ":section") {
-            items.append(&mut level(groups, section, actions, depth + 1));
+            // LibreOffice exports its whole menu bar twice, in two sections.
+            let fresh = level(groups, section, actions, depth + 1);
+            items.extend(fresh.into_iter().filter(|item| !item.submenu || seen.insert(item.id.clone())));
             continue;
         }
         let name = without_mark(text(item, "label").unwrap_or_default(), '_');
@@ -140,7 +223,7 @@ fn level(
         }
         let submenu = link(item, ":submenu");
         items.push(MenuItem {
-            id: id(item),
+            id: id(item, &name),
             name,
             shortcut: text(item, "accel").and_then(super::accelerator),
             // An item without an action that there is does nothing; a submenu needs none.
@@ -188,7 +271,10 @@ fn link(item: &Item, name: &str) -> Option<(u32, u32)> {
 }
 
 /// The action and its target: what is needed to do what the item does, whatever becomes of the menu.
-fn id(item: &Item) -> MenuItemId {
+fn id(item: &Item, name: &str) -> MenuItemId {
+    if link(item, ":submenu").is_some() {
+        return MenuItemId(format!("\n{name}").into());
+    }
     let action = text(item, "action").unwrap_or_default();
     let target = item.get("target").map_or_else(String::new, |target| target.to_string());
     MenuItemId(format!("{action}\n{target}").into())
@@ -197,14 +283,7 @@ fn id(item: &Item) -> MenuItemId {
 /// Does what an item does.
 pub async fn activate(bus: &Connection, place: &Place, item: &MenuItemId) -> Result<()> {
     let (action, target) = item.0.split_once('\n').unwrap_or((&item.0, ""));
-    let (prefix, name) = action.split_once('.').unwrap_or(("", action));
-    let path = match prefix {
-        "app" => place.app.as_ref(),
-        "win" => place.window.as_ref(),
-        "unity" => Some(&place.bar),
-        _ => None,
-    };
-    let Some(path) = path.filter(|_| !name.is_empty()) else {
+    let Some((path, name)) = place.action(action) else {
         return Err(Error::new(
             Code::ElementNotActionable,
             "The menu item has no action that could be done.",
@@ -218,8 +297,11 @@ pub async fn activate(bus: &Connection, place: &Place, item: &MenuItemId) -> Res
         target => vec![target_of(bus, place, action, target).await.map_err(|fault| fault.error(whom))?],
     };
     let none: HashMap<&str, Value<'_>> = HashMap::new();
-    let activated = ask(bus, &place.name, path, ACTIONS, "Activate", &(name, parameter, none)).await;
-    activated.map(drop).map_err(|fault| fault.error(whom))
+    let body = (name, parameter, none);
+    let asked = ask(bus, &place.name, path, ACTIONS, "Activate", &body);
+    within(UNANSWERED, asked)
+        .await
+        .map_or(Ok(()), |answer| answer.map(drop).map_err(|fault| fault.error(whom)))
 }
 
 async fn target_of(
@@ -229,7 +311,7 @@ async fn target_of(
     wanted: &str,
 ) -> std::result::Result<Value<'static>, Fault> {
     for path in std::iter::once(&place.bar).chain(&place.app_menu) {
-        for item in groups(bus, &place.name, path).await?.into_values().flatten() {
+        for item in groups(bus, place, path).await?.into_values().flatten() {
             if text(&item, "action") == Some(action)
                 && let Some(target) = item.get("target").filter(|target| target.to_string() == wanted)
             {

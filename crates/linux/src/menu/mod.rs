@@ -101,7 +101,7 @@ impl Menus for LinuxMenus {
             })?;
         // GTK applications tell their window which keys they take, not the menu: the same menu bar among the
         // elements has them.
-        if matches!(exported, Exported::Gtk(_)) && !any_shortcut(&menus) {
+        if matches!(exported, Exported::Gtk(_)) && !tells_shortcuts(&menus) {
             match self.atspi.menu_bar(call, window) {
                 Ok(Some(elements)) => take_shortcuts(&mut menus, &elements),
                 // Without accessibility the menus are complete but for the keys.
@@ -142,8 +142,16 @@ fn properties(x: &X, names: &Names, window: WindowId) -> Result<HashMap<&'static
     Ok(told)
 }
 
-fn any_shortcut(menus: &[MenuItem]) -> bool {
-    menus.iter().any(|item| item.shortcut.is_some() || any_shortcut(&item.items))
+/// Whether the menus themselves tell shortcuts. GTK applications do so of single items that they add later.
+fn tells_shortcuts(menus: &[MenuItem]) -> bool {
+    fn count(items: &[MenuItem]) -> (usize, usize) {
+        items.iter().fold((0, 0), |(all, told), item| {
+            let below = count(&item.items);
+            (all + 1 + below.0, told + usize::from(item.shortcut.is_some()) + below.1)
+        })
+    }
+    let (all, told) = count(menus);
+    all < 20 * told
 }
 
 /// Gives items the shortcuts of those with the same name at the same place.
@@ -152,7 +160,9 @@ fn take_shortcuts(menus: &mut [MenuItem], from: &[MenuItem]) {
     for item in menus {
         let Some(at) = from.iter().position(|other| other.name == item.name) else { continue };
         let other = from.remove(at);
-        item.shortcut.clone_from(&other.shortcut);
+        if item.shortcut.is_none() {
+            item.shortcut.clone_from(&other.shortcut);
+        }
         take_shortcuts(&mut item.items, &other.items);
     }
 }
