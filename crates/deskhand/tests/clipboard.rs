@@ -530,3 +530,15 @@ fn waiting_for_what_others_copy() {
     drop(secret);
     client.call("wait_for", json!({ "clipboard": "", "gone": true, "timeout_ms": 5000 }));
 }
+
+#[test]
+fn a_picture_that_is_no_png_is_named_for_what_it_is() {
+    let Some((mut client, desktop)) = desktop(&["xclip"]) else { return };
+    let _owner = xclip(&desktop, &mut client, "image/bmp", "BM");
+    for arguments in [json!({}), json!({ "type": "image" })] {
+        let answer = client.call("get_clipboard", arguments);
+        assert!(answer["note"].as_str().unwrap().contains("as image/bmp and not as PNG"), "{answer}");
+    }
+    let answer = client.call("get_clipboard", json!({ "type": "text" }));
+    assert_eq!(answer["note"], "Nothing of the type text is offered.");
+}

@@ -151,9 +151,13 @@ impl Tool for GetClipboard {
             result => result?,
         };
         let Some(fetched) = fetched else {
-            return Ok(held.noting(match self.kind {
-                Some(kind) => format!("Nothing of the type {} is offered.", kind.name()),
-                None => "None of the formats is a text, HTML, PNG or files.".to_owned(),
+            return Ok(held.noting(match (self.kind, other_pictures(&offer)) {
+                (None | Some(Kind::Image), Some(formats)) => format!(
+                    "There is a picture, but as {formats} and not as PNG, which alone is read. press_key ctrl+v \
+                     pastes it all the same; take_screenshot sees it where it shows."
+                ),
+                (Some(kind), _) => format!("Nothing of the type {} is offered.", kind.name()),
+                (None, None) => "None of the formats is a text, HTML, PNG or files.".to_owned(),
             }));
         };
         let held = Held { kind: Some(fetched.part.kind()), bytes: Some(fetched.bytes), ..held };
@@ -243,6 +247,13 @@ fn show_picture(mut held: Held, png: &[u8], cut: bool, asked: bool) -> Reply {
         text: format!("{width}x{height}, on the clipboard."),
         data: serde_json::to_value(held).unwrap_or(Value::Null),
     })
+}
+
+/// In which formats pictures are offered, if in any; asked where none of them is PNG.
+fn other_pictures(offer: &Offer) -> Option<String> {
+    let pictures: Vec<&str> =
+        offer.formats.iter().map(String::as_str).filter(|name| name.starts_with("image/")).collect();
+    (!pictures.is_empty()).then(|| pictures.join(", "))
 }
 
 /// The size of a PNG, from its first chunk; nothing when it is none.
