@@ -97,7 +97,7 @@ impl Demo<'_> {
         self.confirmed(
             "work a menu",
             "click_menu_item",
-            json!({ "window": editor.clone(), "path": "Document > Line Numbers" }),
+            json!({ "window": editor.clone(), "path": "Document > Word Wrap" }),
         )?;
         let seen = self.step("read the pixels", "extract_text", json!({ "window": editor.clone() }))?;
         expect(seen.to_string().contains("typed by Deskhand"), "what is drawn can be read", &seen)?;
