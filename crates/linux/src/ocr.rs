@@ -2,7 +2,7 @@
 //! it but this; a hang costs a deadline and a crash costs one call; and it runs on every core.
 //!
 //! Tesseract was made for scanned paper. On screens it stumbles over light text on dark, pale text, small
-//! text, panels and icons. So the screen is taken apart before it is asked: [`lines`] finds what is flat
+//! text, panels and icons. So the screen is taken apart before it is asked: `lines` finds what is flat
 //! background, turns everything else into black on white line by line, and `page` enlarges each line to the
 //! height that Tesseract reads best. It is then asked for single lines, which needs no analysis of a page.
 //! Lines that were read before are remembered by their pixels, wherever they have moved to.
