@@ -1,5 +1,6 @@
 """What stands on the desktop while it is measured: real applications, and small windows that change."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -55,7 +56,8 @@ class Scenery:
         for process in reversed(self.processes):
             process.terminate()
             for number in [process.pid, *descendants(process.pid)]:
-                os.kill(number, signal.SIGCONT)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(number, signal.SIGCONT)
         for process in self.processes:
             try:
                 process.wait(5)
