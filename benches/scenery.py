@@ -131,6 +131,18 @@ class Scenery:
         self.place("gtk3-widget-factory", 20, height - 560, 900, 520)
         time.sleep(3)
 
+    def words(self, words):
+        """A full-screen window of nothing but these words; ends with its process."""
+        log = self.folder / "words.jsonl"
+        (self.folder / "words").write_text("\n".join(words), encoding="utf-8")
+        process = self.start("/usr/bin/python3", str(STAGES / "words.py"), str(self.folder / "words"), str(log))
+        end = time.monotonic() + 20
+        while not (log.exists() and '"ready"' in log.read_text(encoding="utf-8")):
+            if end < time.monotonic():
+                raise TimeoutError("the page of words did not show")
+            time.sleep(0.05)
+        return process
+
     def patch(self, x, y, width, height):
         """A small window above all others."""
         window = self.root.create_window(
