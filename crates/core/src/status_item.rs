@@ -115,7 +115,10 @@ pub fn find<'i>(items: &'i [StatusItem], name: &str) -> Result<&'i StatusItem> {
             ref several => {
                 return Err(Error::new(
                     Code::AmbiguousTarget,
-                    format!("{} items of the notification area match {name:?}; one is needed.", several.len()),
+                    format!(
+                        "{} items of the notification area match {name:?}; one is needed.",
+                        several.len()
+                    ),
                 )
                 .found(several.iter().map(|item| format!("{}: {}", item.id.0, describe(item))))
                 .remedy("Pass the id of the one you mean."));

@@ -20,7 +20,10 @@ struct Program {
 
 impl Program {
     fn start(mut command: Command) -> Program {
-        Program { process: command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap(), log: PathBuf::new() }
+        Program {
+            process: command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap(),
+            log: PathBuf::new(),
+        }
     }
 
     /// A Python program of the stage, with a log of its own.
@@ -98,7 +101,11 @@ fn an_item_that_fills_its_menu_late() {
     let Some((desktop, mut client)) = desktop(&[]) else { return };
     let late = Program::python(&desktop, "tray_item.py", &[], &["300"]);
     let shown = item(&mut client, "late");
-    assert_eq!((&shown["description"], &shown["menu"], &shown["pid"]), (&json!("Late item"), &json!(true), &json!(late.process.id())), "{shown}");
+    assert_eq!(
+        (&shown["description"], &shown["menu"], &shown["pid"]),
+        (&json!("Late item"), &json!(true), &json!(late.process.id())),
+        "{shown}"
+    );
     assert!(shown["position_reason"].as_str().unwrap().contains("draws no icons"), "{shown}");
 
     client.call("click_status_bar_item", json!({ "item": "late" }));
@@ -112,11 +119,24 @@ fn an_item_that_fills_its_menu_late() {
     client.call("click_status_bar_menu_item", json!({ "item": "late", "path": "More > Later..." }));
     late.wait_for(&json!({ "event": "Event", "arguments": ["21", "clicked", "0", "0"] }));
 
-    let refused = client.refused("menu_item_not_found", "click_status_bar_menu_item", json!({ "item": "late", "path": "Gone" }));
+    let refused = client.refused(
+        "menu_item_not_found",
+        "click_status_bar_menu_item",
+        json!({ "item": "late", "path": "Gone" }),
+    );
     assert_eq!(refused["detail"]["found"], json!(["Ready", "More >", "Never (disabled)"]));
-    client.refused("element_not_actionable", "click_status_bar_menu_item", json!({ "item": "late", "path": "Never" }));
-    client.refused("element_not_actionable", "click_status_bar_menu_item", json!({ "item": "late", "path": "More" }));
-    let refused = client.refused("status_item_not_found", "click_status_bar_item", json!({ "item": "nobody" }));
+    client.refused(
+        "element_not_actionable",
+        "click_status_bar_menu_item",
+        json!({ "item": "late", "path": "Never" }),
+    );
+    client.refused(
+        "element_not_actionable",
+        "click_status_bar_menu_item",
+        json!({ "item": "late", "path": "More" }),
+    );
+    let refused =
+        client.refused("status_item_not_found", "click_status_bar_item", json!({ "item": "nobody" }));
     assert!(refused["detail"]["found"][0].as_str().unwrap().contains("late"), "{refused}");
 }
 
@@ -131,10 +151,15 @@ fn a_hung_item_costs_its_own_time_and_a_dead_one_is_gone() {
     let started = std::time::Instant::now();
     let list = client.call("list_status_bar_items", json!({}));
     assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
-    let hung = list["items"].as_array().unwrap().iter().find(|item| item["pid"] == late.process.id()).unwrap();
+    let hung =
+        list["items"].as_array().unwrap().iter().find(|item| item["pid"] == late.process.id()).unwrap();
     assert!(hung["problem"].as_str().unwrap().contains("did not answer"), "{list}");
     let pid = late.process.id();
-    client.refused("timeout", "click_status_bar_menu_item", json!({ "item": pid, "path": "Ready", "timeout_ms": 700 }));
+    client.refused(
+        "timeout",
+        "click_status_bar_menu_item",
+        json!({ "item": pid, "path": "Ready", "timeout_ms": 700 }),
+    );
     late.signal(rustix::process::Signal::CONT);
     item(&mut client, "late");
     client.confirmed("click_status_bar_menu_item", json!({ "item": "late", "path": "Ready" }));
@@ -192,7 +217,11 @@ fn an_embedded_icon_is_listed_and_clicked() {
     icon.wait_for(&json!({ "event": "activated" }));
     client.call("click_status_bar_item", json!({ "item": icon.process.id(), "button": "right" }));
     icon.wait_for(&json!({ "event": "menu", "button": 3 }));
-    client.refused("unsupported", "click_status_bar_menu_item", json!({ "item": shown["id"], "path": "Alpha" }));
+    client.refused(
+        "unsupported",
+        "click_status_bar_menu_item",
+        json!({ "item": shown["id"], "path": "Alpha" }),
+    );
 }
 
 #[test]
@@ -214,7 +243,8 @@ fn programs_that_people_use() {
             let text = list.to_string().to_lowercase();
             Ok((text.contains(name)).then_some(list))
         });
-        let list = there.unwrap_or_else(|_| panic!("{name}: {}", client.call("list_status_bar_items", json!({}))));
+        let list =
+            there.unwrap_or_else(|_| panic!("{name}: {}", client.call("list_status_bar_items", json!({}))));
         eprintln!("{list:#}");
     }
     let started = std::time::Instant::now();
@@ -222,7 +252,10 @@ fn programs_that_people_use() {
     eprintln!("listed in {:?}", started.elapsed());
     let menu = client.confirmed("click_status_bar_item", json!({ "item": "pasystray" }))["menu"].clone();
     eprintln!("{menu}");
-    let clicked = client.confirmed("click_status_bar_menu_item", json!({ "item": "copyq", "path": "Show/Hide", "settle_ms": 8000 }));
+    let clicked = client.confirmed(
+        "click_status_bar_menu_item",
+        json!({ "item": "copyq", "path": "Show/Hide", "settle_ms": 8000 }),
+    );
     assert!(clicked["evidence"].as_str().unwrap().contains("window opened"), "{clicked}");
     drop(_clips);
     std::fs::remove_dir_all(&home).ok();

@@ -40,7 +40,8 @@ pub(super) fn mixer_menu(muted: bool) -> Vec<MenuItem> {
         submenu: !items.is_empty(),
         items,
     };
-    let outputs = vec![item("Speakers", true, Some(true), Vec::new()), item("Headset", false, Some(false), Vec::new())];
+    let outputs =
+        vec![item("Speakers", true, Some(true), Vec::new()), item("Headset", false, Some(false), Vec::new())];
     vec![item("Mute", true, Some(muted), Vec::new()), item("Outputs", true, None, outputs)]
 }
 

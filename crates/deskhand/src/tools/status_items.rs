@@ -19,20 +19,9 @@ pub static TOOLS: &[Row] =
     &[Row::of::<ListStatusBarItems>(), Row::of::<ClickStatusBarItem>(), Row::of::<ClickStatusBarMenuItem>()];
 
 /// Other names of the item.
-const NAMES: &[(&str, &str)] = &[
-    ("description", "item"),
-    ("status_item", "item"),
-    ("item_description", "item"),
-    ("identifier", "item"),
-    ("id", "item"),
-    ("name", "item"),
-    ("title", "item"),
-    ("process", "item"),
-    ("process_name", "item"),
-    ("application", "item"),
-    ("app", "item"),
-];
+const NAMES: &[(&str, &str)] = ITEM_AND_PATH.split_at(11).0;
 
+/// Other names of the item and of the path in its menu.
 const ITEM_AND_PATH: &[(&str, &str)] = &[
     ("description", "item"),
     ("status_item", "item"),
@@ -138,7 +127,7 @@ fn find(cx: &Context, name: &str) -> Result<StatusItem> {
 }
 
 fn line(item: &StatusItem) -> String {
-    format!("status item {}", short(&status_item::describe(item)))
+    format!("status item {}", status_item::describe(item))
 }
 
 fn objects(_: &mut SchemaGenerator) -> Schema {

@@ -65,7 +65,12 @@ impl Place {
 impl LinuxStatusItems {
     /// The notification area of the session with this bus. `host` says that Deskhand may keep the list itself.
     /// Nothing is connected yet.
-    pub fn new(bus: Option<String>, host: bool, display: Option<&str>, atspi: Option<Atspi>) -> LinuxStatusItems {
+    pub fn new(
+        bus: Option<String>,
+        host: bool,
+        display: Option<&str>,
+        atspi: Option<Atspi>,
+    ) -> LinuxStatusItems {
         LinuxStatusItems {
             bus: Line::new(bus),
             own: host.then(Arc::default),
@@ -102,7 +107,8 @@ impl LinuxStatusItems {
             }
         };
         let body = reply.body();
-        let value: OwnedValue = body.deserialize().map_err(|error| Fault::Lost(error.into()).error("The panel"))?;
+        let value: OwnedValue =
+            body.deserialize().map_err(|error| Fault::Lost(error.into()).error("The panel"))?;
         let places: Vec<String> = value.try_into().unwrap_or_default();
         let keeper = pid(bus, watcher::NAME).await;
         Ok(Some((keeper, places.iter().filter_map(|text| Place::parse(text)).collect())))
@@ -112,23 +118,33 @@ impl LinuxStatusItems {
     fn find_places(&self, call: &Call, keeper: Option<u32>, items: &mut [StatusItem]) {
         let Some(keeper) = keeper else {
             for item in items {
-                item.place = Err("Deskhand itself keeps this notification area, and draws no icons.".to_owned());
+                item.place =
+                    Err("Deskhand itself keeps this notification area, and draws no icons.".to_owned());
             }
             return;
         };
         let tree = self.atspi.as_ref().map(|atspi| {
-            atspi.tree(&call.within(Duration::from_secs(1)), &TreeQuery { values: false, ..TreeQuery::new(Root::Process(keeper)) })
+            atspi.tree(
+                &call.within(Duration::from_secs(1)),
+                &TreeQuery { values: false, ..TreeQuery::new(Root::Process(keeper)) },
+            )
         });
         for item in items {
             let nodes = tree.as_ref().and_then(|tree| tree.as_ref().ok()).map_or(&[][..], |tree| &tree.nodes);
             let shown = nodes.iter().map(|node| &node.element).find(|element| {
                 let says = |text: &str| {
-                    !text.is_empty() && [&item.description, &item.name].iter().any(|own| !own.is_empty() && text.contains(&***own))
+                    !text.is_empty()
+                        && [&item.description, &item.name]
+                            .iter()
+                            .any(|own| !own.is_empty() && text.contains(&***own))
                 };
                 !element.states.has(State::Offscreen) && (says(&element.name) || says(&element.description))
             });
             item.place = shown.and_then(|element| element.bounds).ok_or_else(|| {
-                format!("The panel ({}) does not tell in its accessibility tree where it shows the item.", command(keeper))
+                format!(
+                    "The panel ({}) does not tell in its accessibility tree where it shows the item.",
+                    command(keeper)
+                )
             });
         }
     }
@@ -224,8 +240,9 @@ async fn menu_of(bus: &Connection, item: &StatusItemId) -> Result<dbusmenu::Plac
     let place = parse(item)?;
     let menu = property(bus, &place, "Menu").await.map_err(|fault| gone(fault, item))?;
     let path = menu.as_ref().and_then(|menu| path_of(menu)).ok_or_else(|| {
-        Error::unsupported("The item exports no menu.")
-            .remedy("Click it (click_status_bar_item): it may open a window, or a menu that only the screen shows.")
+        Error::unsupported("The item exports no menu.").remedy(
+            "Click it (click_status_bar_item): it may open a window, or a menu that only the screen shows.",
+        )
     })?;
     Ok(dbusmenu::Place { name: place.name, path })
 }
@@ -233,14 +250,20 @@ async fn menu_of(bus: &Connection, item: &StatusItemId) -> Result<dbusmenu::Plac
 /// A path; `/NO_DBUSMENU` is what KDE calls none.
 fn path_of(value: &Value<'_>) -> Option<String> {
     match value {
-        Value::ObjectPath(path) if path.as_str() != "/" && path.as_str() != "/NO_DBUSMENU" => Some(path.to_string()),
+        Value::ObjectPath(path) if path.as_str() != "/" && path.as_str() != "/NO_DBUSMENU" => {
+            Some(path.to_string())
+        }
         Value::Str(path) if path.starts_with('/') => Some(path.to_string()),
         _ => None,
     }
 }
 
 /// A property, nothing where the item has no such one. All at once would bring icons of megabytes along.
-async fn property(bus: &Connection, place: &Place, name: &str) -> std::result::Result<Option<OwnedValue>, Fault> {
+async fn property(
+    bus: &Connection,
+    place: &Place,
+    name: &str,
+) -> std::result::Result<Option<OwnedValue>, Fault> {
     match ask(bus, &place.name, &place.path, PROPERTIES, "Get", &(ITEM, name)).await {
         Ok(reply) => Ok(reply.body().deserialize::<OwnedValue>().ok()),
         Err(Fault::Absent(said)) if said.contains("UnknownObject") || said.contains("ServiceUnknown") => {
@@ -296,7 +319,8 @@ async fn describe(bus: &Connection, place: &Place) -> Option<StatusItem> {
         _ => String::new(),
     };
     item.name = Some(text(0)).filter(|name| !name.is_empty()).unwrap_or_else(|| item.process.clone());
-    item.description = [tool_tip(told[5].as_deref()), text(1)].into_iter().find(|text| !text.is_empty()).unwrap_or_default();
+    item.description =
+        [tool_tip(told[5].as_deref()), text(1)].into_iter().find(|text| !text.is_empty()).unwrap_or_default();
     item.status = match text(2).as_str() {
         "Passive" => "passive",
         "NeedsAttention" => "needs_attention",

@@ -91,7 +91,9 @@ impl Watcher {
         match bus.request_name_with_flags(NAME, flags).await {
             Ok(RequestNameReply::PrimaryOwner | RequestNameReply::AlreadyOwner) => {}
             // Somebody was faster: that one is asked.
-            Ok(RequestNameReply::Exists | RequestNameReply::InQueue) | Err(zbus::Error::NameTaken) => return Ok(()),
+            Ok(RequestNameReply::Exists | RequestNameReply::InQueue) | Err(zbus::Error::NameTaken) => {
+                return Ok(());
+            }
             Err(error) => return Err(refused(error)),
         }
         let until = Instant::now() + GATHERING;

@@ -100,7 +100,8 @@ fn describe(x: &X, root: XWindow, icon: XWindow, names: &Names) -> Option<Status
     let pid = pid(x, icon, names);
     let process = pid.map(command).unwrap_or_default();
     let class = x.get_property(false, icon, AtomEnum::WM_CLASS, AtomEnum::ANY, 0, 256).ok()?.reply().ok()?;
-    let class = class.value.split(|byte| *byte == 0).next().map(|name| String::from_utf8_lossy(name).into_owned());
+    let class =
+        class.value.split(|byte| *byte == 0).next().map(|name| String::from_utf8_lossy(name).into_owned());
     let title = text(x, icon, names).unwrap_or_default();
     Some(StatusItem {
         id: StatusItemId(format!("x{icon}").into()),
@@ -110,7 +111,12 @@ fn describe(x: &X, root: XWindow, icon: XWindow, names: &Names) -> Option<Status
         process,
         status: "active".to_owned(),
         way: Way::Pointed,
-        place: Ok(Rect::new(corner.dst_x.into(), corner.dst_y.into(), geometry.width.into(), geometry.height.into())),
+        place: Ok(Rect::new(
+            corner.dst_x.into(),
+            corner.dst_y.into(),
+            geometry.width.into(),
+            geometry.height.into(),
+        )),
         problem: None,
     })
 }
