@@ -185,6 +185,12 @@ fn the_session_bus_may_be_asked_by_many_and_a_desktops_own_keeper_takes_over() {
         Ok((list["kept_by"][0] == "python3" && list["items"][0]["name"] == "late").then_some(()))
     });
     assert!(taken.is_ok(), "{}", client.call("list_status_bar_items", json!({})));
+    // Its panel tells in its accessibility tree where it shows the item: as a button of the item's name.
+    let placed = call.until("waiting for the panel", || {
+        let list = client.call("list_status_bar_items", json!({}));
+        Ok((0 < list["items"][0]["position"]["width"].as_i64().unwrap_or(0)).then_some(()))
+    });
+    assert!(placed.is_ok(), "{}", client.call("list_status_bar_items", json!({})));
     client.confirmed("click_status_bar_menu_item", json!({ "item": "late", "path": "Ready" }));
 }
 
