@@ -19,7 +19,6 @@ use deskhand_core::element::{Elements, NoElements};
 use deskhand_core::input::{Input, NoInput};
 use deskhand_core::menu::{Menus, NoMenus};
 use deskhand_core::screen::{NoScreen, Screen};
-use deskhand_core::status_item::StatusItems;
 use deskhand_core::touch::{NoTouch, Touch};
 use deskhand_core::window::{NoWindows, Windows};
 use deskhand_core::{Call, Code, Result};

@@ -107,8 +107,7 @@ impl LinuxStatusItems {
             }
         };
         let body = reply.body();
-        let value: OwnedValue =
-            body.deserialize().map_err(|error| Fault::Lost(error.into()).error("The panel"))?;
+        let value: OwnedValue = body.deserialize().map_err(|error| Fault::Lost(error).error("The panel"))?;
         let places: Vec<String> = value.try_into().unwrap_or_default();
         let keeper = pid(bus, watcher::NAME).await;
         Ok(Some((keeper, places.iter().filter_map(|text| Place::parse(text)).collect())))
