@@ -37,54 +37,54 @@ fn clicking() {
         "click_status_bar_item",
         json!({ "item": "mixer" }),
         expect![[r#"
-        effect: confirmed
-        evidence: "its menu was filled: \"Mute, Outputs\""
-        reason: "A click on this item only opens its menu, which was read without being shown. Work it with click_status_bar_menu_item."
-        via: menu
-        target: "status item \"mixer \\\"Volume 60 %\\\" of mixer\""
-        menu:
-          - name Mute  enabled true  checked false
-          - name Outputs  enabled true  submenu true  items [name Speakers  enabled true  checked true, name Headset  enabled false  checked false]
-    "#]],
+            effect: confirmed
+            evidence: "its menu was filled: \"Mute, Outputs\""
+            reason: "A click on this item only opens its menu, which was read without being shown. Work it with click_status_bar_menu_item."
+            via: menu
+            target: "status item mixer \"Volume 60 %\" of mixer"
+            menu:
+              - name Mute  enabled true  checked false
+              - name Outputs  enabled true  submenu true  items [name Speakers  enabled true  checked true, name Headset  enabled false  checked false]
+        "#]],
     );
     check(
         plain,
         "click_status_bar_item",
         json!({ "process_name": "clips", "settle_ms": 20 }),
         expect![[r#"
-        effect: no_change_seen
-        reason: "No window, content or state changed within 20 ms. It may react later, or do something that does not show."
-        via: call
-        target: "status item \"clips \\\"Clipboard\\\" of clips\""
-        > activate clips left 0,0
-    "#]],
+            effect: no_change_seen
+            reason: "No window, content or state changed within 20 ms. It may react later, or do something that does not show."
+            via: call
+            target: "status item clips \"Clipboard\" of clips"
+            > activate clips left 0,0
+        "#]],
     );
     check(
         plain,
         "click_status_bar_item",
         json!({ "description": "clipboard", "button": "right", "settle_ms": 0 }),
         expect![[r#"
-        effect: unverified
-        reason: "settle_ms is 0, so nothing was looked for."
-        via: call
-        target: "status item \"clips \\\"Clipboard\\\" of clips\""
-        > activate clips right 0,0
-    "#]],
+            effect: unverified
+            reason: "settle_ms is 0, so nothing was looked for."
+            via: call
+            target: "status item clips \"Clipboard\" of clips"
+            > activate clips right 0,0
+        "#]],
     );
     check(
         plain,
         "click_status_bar_item",
         json!({ "item": "Old icon", "button": "right", "settle_ms": 0 }),
         expect![[r#"
-        effect: unverified
-        reason: "settle_ms is 0, so nothing was looked for."
-        via: pointer
-        target: "status item \"old \\\"Old icon\\\" of old\""
-        pointer: x 1252  y 16  display 0
-        > move 1252,16
-        > down right
-        > up right
-    "#]],
+            effect: unverified
+            reason: "settle_ms is 0, so nothing was looked for."
+            via: pointer
+            target: "status item old \"Old icon\" of old"
+            pointer: x 1252  y 16  display 0
+            > move 1252,16
+            > down right
+            > up right
+        "#]],
     );
     check(
         plain,
@@ -102,12 +102,12 @@ fn clicking() {
         "click_status_bar_item",
         json!({ "item": "cli" }),
         expect![[r#"
-        effect: no_change_seen
-        reason: "No window, content or state changed within 600 ms. It may react later, or do something that does not show."
-        via: call
-        target: "status item \"clips \\\"Clipboard\\\" of clips\""
-        > activate clips left 0,0
-    "#]],
+            effect: no_change_seen
+            reason: "No window, content or state changed within 600 ms. It may react later, or do something that does not show."
+            via: call
+            target: "status item clips \"Clipboard\" of clips"
+            > activate clips left 0,0
+        "#]],
     );
 }
 
@@ -118,12 +118,12 @@ fn clicking_in_a_menu() {
         "click_status_bar_menu_item",
         json!({ "item": "Volume 60 %", "path": "mute" }),
         expect![[r#"
-        effect: confirmed
-        evidence: "checked false → true"
-        via: call
-        target: "menu item \"Mute\" of status item \"mixer \\\"Volume 60 %\\\" of mixer\""
-        > menu mixer/Mute
-    "#]],
+            effect: confirmed
+            evidence: "checked false → true"
+            via: call
+            target: "menu item \"Mute\" of status item mixer \"Volume 60 %\" of mixer"
+            > menu mixer/Mute
+        "#]],
     );
     let ignoring = |desk: &Desk| desk.control.change(|world| world.ignore_clicks(true));
     check(
@@ -131,12 +131,12 @@ fn clicking_in_a_menu() {
         "click_status_bar_menu_item",
         json!({ "item": "301", "path": "Mute", "settle_ms": 30 }),
         expect![[r#"
-        effect: no_change_seen
-        reason: "Its check mark is as it was within 30 ms."
-        via: call
-        target: "menu item \"Mute\" of status item \"mixer \\\"Volume 60 %\\\" of mixer\""
-        > menu mixer/Mute
-    "#]],
+            effect: no_change_seen
+            reason: "Its check mark is as it was within 30 ms."
+            via: call
+            target: "menu item \"Mute\" of status item mixer \"Volume 60 %\" of mixer"
+            > menu mixer/Mute
+        "#]],
     );
     check(
         plain,
