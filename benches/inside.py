@@ -8,9 +8,11 @@ import itertools
 import json
 import os
 import pathlib
+import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 from client import Refused, Server
@@ -513,6 +515,7 @@ def services():
     deskhand = Deskhand().start()
     audio(deskhand)
     clipboard(deskhand)
+    menus(deskhand)
     deskhand.stop()
     reading()
 
@@ -552,6 +555,40 @@ def reading():
         deskhand.stop()
         page.kill()
         page.wait()
+
+
+def menus(deskhand):
+    """Real applications, each with its menus closed; and the notification area, with an item in it."""
+    profile = f"-env:UserInstallation=file://{tempfile.mkdtemp()}"
+    office = ["soffice", profile, "--writer", "--norestore", "--nologo", "--nofirststartwizard"]
+    item = [sys.executable, str(pathlib.Path(__file__).parent.parent / "crates/deskhand/tests/stage/tray_item.py"),
+            "/dev/null", "0"]
+    for what, command, tool, arguments, goal in (
+            ("list_menu_items, mousepad", ["mousepad"], "list_menu_items", {"application": "mousepad"}, 30),
+            ("list_menu_items, Writer", office, "list_menu_items", {"window": "Writer", "page_size": 2000}, 400),
+            ("list_status_bar_items", item, "list_status_bar_items", {}, 10)):
+        program = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
+        try:
+            end = time.monotonic() + 60
+            while not something(deskhand.server.call(tool, **arguments)[1]):
+                if end < time.monotonic():
+                    raise Refused(f"{what}: nothing is listed")
+                time.sleep(0.2)
+            # What starts up still is not measured.
+            time.sleep(2)
+            found = turns(max(RUNS, 20), lambda _: None, deskhand=lambda: checked(deskhand.server.call(tool, **arguments)))
+            spent = found.pop("deskhand")
+            row("services", what, spent, "ms", (), f"<= {goal}", spent <= goal)
+        finally:
+            os.killpg(program.pid, signal.SIGKILL)
+            program.wait()
+
+
+def something(line):
+    """Whether a list has anything in it."""
+    result = json.loads(line).get("result", {})
+    listed = result.get("structuredContent") or {}
+    return not result.get("isError") and any(listed.get(name) for name in ("menus", "items"))
 
 
 def audio(deskhand):

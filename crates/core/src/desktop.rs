@@ -13,6 +13,7 @@ use crate::notification::{NoNotifications, Notifications};
 use crate::ocr::{NoOcr, Ocr};
 use crate::screen::Screen;
 use crate::script::{NoScripts, Scripts};
+use crate::status_item::{NoStatusItems, StatusItems};
 use crate::system::{NoSystem, System};
 use crate::touch::{Fingers, NoTouch, Touch};
 use crate::window::Windows;
@@ -44,6 +45,8 @@ pub struct Desktop {
     pub scripts: Box<dyn Scripts>,
     /// Menus.
     pub menus: Box<dyn Menus>,
+    /// The notification area.
+    pub status_items: Box<dyn StatusItems>,
     /// Which provider was chosen for each capability, and why.
     pub choices: Vec<Choice>,
     /// The order in which changes are made.
@@ -73,6 +76,8 @@ pub struct Services {
     pub touch: Box<dyn Touch>,
     /// Menus.
     pub menus: Box<dyn Menus>,
+    /// The notification area.
+    pub status_items: Box<dyn StatusItems>,
 }
 
 impl Services {
@@ -87,6 +92,7 @@ impl Services {
             scripts: Box::new(NoScripts(missing.clone())),
             touch: Box::new(NoTouch(missing.clone())),
             menus: Box::new(NoMenus(missing.clone())),
+            status_items: Box::new(NoStatusItems(missing.clone())),
         }
     }
 }
@@ -143,6 +149,7 @@ impl Desktop {
             ocr: services.ocr,
             scripts: services.scripts,
             menus: services.menus,
+            status_items: services.status_items,
             choices,
             lane: Lane::default(),
             input,

@@ -47,6 +47,9 @@
 //!
 //! One finger on the touchscreen is taken for the pointer.
 //!
+//! In the notification area are `mixer` ("Volume 60 %", process 301, a menu with "Mute" and "Outputs"), `clips`
+//! ("Clipboard", process 302, without a menu) and `old` ("Old icon", a window at (1240, 4)).
+//!
 //! Sound comes out of `speakers` ("Built-in speakers", the default, at 60 %) and `headset`
 //! ("USB headset", at 100 %, muted). It runs on a battery that is 80 % full. What elements show as their name
 //! and text can be read from its pixels, in English.
@@ -62,6 +65,7 @@ mod ocr;
 mod scene;
 mod screen;
 mod script;
+mod status_items;
 mod system;
 mod touch;
 mod windows;
@@ -86,6 +90,7 @@ use crate::notification::NoNotifications;
 use crate::ocr::NoOcr;
 use crate::screen::NoScreen;
 use crate::script::NoScripts;
+use crate::status_item::NoStatusItems;
 use crate::system::NoSystem;
 use crate::touch::NoTouch;
 use crate::window::{NoWindows, Window, WindowId};
@@ -135,7 +140,8 @@ impl Fake {
     }
 
     /// Without a capability: `screen`, `input`, `elements`, `windows`, `apps`, `audio`, `system`, `clipboard`,
-    /// `notifications`, `ocr`, `scripts`, `touch` or `menus`.
+    /// `notifications`, `ocr`, `scripts`, `touch`, `menus` or
+    /// `status_items`.
     pub fn without(mut self, capability: &'static str) -> Fake {
         self.missing.push(capability);
         self
@@ -179,6 +185,7 @@ impl Fake {
             "scripts",
             "touch",
             "menus",
+            "status_items",
         ]
         .map(|capability| Choice {
             capability,
@@ -209,6 +216,7 @@ impl Fake {
                 scripts: part!("scripts", NoScripts),
                 touch: part!("touch", NoTouch),
                 menus: part!("menus", NoMenus),
+                status_items: part!("status_items", NoStatusItems),
             },
             choices.to_vec(),
         );

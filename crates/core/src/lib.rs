@@ -22,6 +22,7 @@ pub mod ocr;
 pub mod screen;
 pub mod script;
 pub mod selector;
+pub mod status_item;
 pub mod system;
 pub mod touch;
 pub mod watch;

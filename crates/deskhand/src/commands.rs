@@ -38,6 +38,8 @@ pub fn serve(arguments: ServeArguments) -> Result<ExitCode, Failure> {
             }).collect::<std::collections::BTreeMap<_, _>>(),
         }),
     );
+    #[cfg(target_os = "linux")]
+    keep_tray(&desktop);
     let server = Server::new(desktop, config);
     let options = mcp::Options { profile, longest_line: arguments.max_line_bytes, ..mcp::Options::default() };
     mcp::serve_stdio(&server, options).map_err(|error| {
@@ -388,6 +390,25 @@ impl Place {
 }
 
 /// Finds the desktop, or starts a private one, and connects to it.
+/// Begins to keep the notification area, where Deskhand does: applications look for who keeps it when they start.
+#[cfg(target_os = "linux")]
+fn keep_tray(desktop: &Arc<Desktop>) {
+    let keeps = |choice: &deskhand_core::Choice| choice.provider == Ok(deskhand_linux::TRAY_HOST);
+    if !desktop.choices.iter().any(keeps) {
+        return;
+    }
+    let desktop = desktop.clone();
+    let begun = std::thread::Builder::new().name("tray".into()).spawn(move || {
+        let call = deskhand_core::Call::with_timeout(std::time::Duration::from_secs(10));
+        if let Err(error) = desktop.status_items.list(&call) {
+            log::line("error", "tray", json!({ "message": error.message, "os": error.detail.os }));
+        }
+    });
+    if let Err(error) = begun {
+        log::line("error", "tray", json!({ "message": error.to_string() }));
+    }
+}
+
 fn open(place: &PlaceArguments) -> Result<Place, Failure> {
     let options = ConnectOptions {
         display: place.display.clone(),
@@ -396,7 +417,7 @@ fn open(place: &PlaceArguments) -> Result<Place, Failure> {
     #[cfg(target_os = "linux")]
     let private = place.r#virtual.as_ref().map(startprivate).transpose().map_err(Failure::Refused)?;
     #[cfg(target_os = "linux")]
-    let session = match &private {
+    let mut session = match &private {
         Some(private) => Session::private(private),
         None => Session::find(&options, &System::here()),
     };
@@ -405,7 +426,8 @@ fn open(place: &PlaceArguments) -> Result<Place, Failure> {
         return Err(Failure::Refused(noprivate_desktops()));
     }
     #[cfg(not(target_os = "linux"))]
-    let session = Session::find(&options, &System::here());
+    let mut session = Session::find(&options, &System::here());
+    session.tray_host |= place.tray_host;
     // SAFETY: this is the first thing that any command does; no thread of ours runs yet.
     unsafe { session.adopt() };
     let desktop = connect(&session);

@@ -41,6 +41,8 @@ pub struct Session {
     pub notes: Vec<String>,
     /// Why there is no display.
     pub missing: Option<Missing>,
+    /// Whether Deskhand keeps the notification area where nobody else does.
+    pub tray_host: bool,
 }
 
 /// Connects to the desktop of a session, whose environment this process has adopted.
@@ -48,6 +50,7 @@ pub fn connect(session: &Session) -> Arc<Desktop> {
     #[cfg(target_os = "linux")]
     return deskhand_linux::connect(&deskhand_linux::Place {
         missing: session.missing.clone(),
+        tray_host: session.tray_host,
         ..deskhand_linux::Place::from_environment()
     });
     #[cfg(not(target_os = "linux"))]
@@ -98,6 +101,7 @@ pub fn without(missing: &Missing) -> Arc<Desktop> {
             "scripts",
             "touch",
             "menus",
+            "status items",
         ]
         .map(choice)
         .into(),
@@ -193,6 +197,7 @@ impl Session {
             removed: desktop.removed_environment().to_vec(),
             notes: vec![format!("Working on a private desktop, DISPLAY={}.", desktop.display())],
             missing: None,
+            tray_host: true,
         }
     }
 

@@ -144,6 +144,16 @@ fn probe(desktop: &Arc<Desktop>, capability: &str) -> Result<String> {
             let bar = desktop.menus.read(&call, window)?;
             Ok(format!("{} menu(s) of {:?}, by {}", bar.menus.len(), window.title, bar.via.name()))
         }
+        "status items" | "status_items" => {
+            let area = desktop.status_items.list(&call)?;
+            let names: Vec<&str> = area.items.iter().map(|item| item.name.as_str()).take(8).collect();
+            Ok(format!(
+                "{} item(s), kept by {}: {}",
+                area.items.len(),
+                area.keepers.join(" and "),
+                names.join(", ")
+            ))
+        }
         other => Err(Error::unsupported(format!("There is no probe for {other}."))),
     }
 }

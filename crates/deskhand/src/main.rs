@@ -202,6 +202,10 @@ struct PlaceArguments {
     /// Whether to look for your running session when DISPLAY is not set.
     #[arg(long, value_enum, default_value_t, env = "DESKHAND_FIND_SESSION", hide_env_values = true)]
     find_session: FindSession,
+    /// Keep the notification area where no panel does. Applications then put their items where only Deskhand
+    /// sees them; always done on a private desktop.
+    #[arg(long, env = "DESKHAND_TRAY_HOST", hide_env_values = true, value_parser = FalseyValueParser::new())]
+    tray_host: bool,
 }
 
 /// What may be done.

@@ -107,6 +107,8 @@ pub enum Group {
     Applications,
     /// Menus.
     Menus,
+    /// The notification area.
+    StatusItems,
     /// Audio outputs.
     Audio,
     /// Commands and scripts.

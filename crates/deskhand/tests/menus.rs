@@ -8,6 +8,7 @@ use deskhand_core::Call;
 use serde_json::{Value, json};
 use stage::PrivateDesktop;
 use stage::client::Client;
+use std::io::{BufRead, BufReader};
 use std::time::Duration;
 
 /// A desktop with this application on it; nothing where either is missing.
@@ -270,4 +271,71 @@ fn chromiums_menu_button() {
     let pid = client.call("get_window", json!({ "window": window }))["pid"].to_string();
     client.confirmed("quit_app", json!({ "application": pid, "force": true }));
     std::fs::remove_dir_all(&profile).ok();
+}
+
+#[test]
+fn qt_exports_its_menus_where_a_registrar_asks_for_them() {
+    for needed in ["Xvfb", "kcalc"] {
+        if !std::path::Path::new("/usr/bin").join(needed).exists() {
+            assert!(std::env::var_os("REQUIRE_DESKTOP").is_none(), "{needed} is missing");
+            eprintln!("SKIPPED: {needed} is missing; REQUIRE_DESKTOP=x11 makes this fail.");
+            return;
+        }
+    }
+    let desktop = PrivateDesktop::start(&[]);
+    let program = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stage/menu_registrar.py");
+    let mut registrar = desktop
+        .command("/usr/bin/python3")
+        .arg(program)
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut ready = String::new();
+    BufReader::new(registrar.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+    let mut client = Client::start(&desktop);
+    let launch = json!({ "application": "kcalc", "wait_ms": 60_000, "timeout_ms": 90_000 });
+    let window = client.call("launch_app", launch)["window"]["id"].clone();
+    let call = Call::with_timeout(Duration::from_secs(30));
+    let mut last = Value::Null;
+    let menus = call.until("waiting for the export", || {
+        last = client.try_call("list_menu_items", json!({ "window": window })).1;
+        Ok((last["via"] == "exported").then(|| last.clone()))
+    });
+    let menus = menus.unwrap_or_else(|_| panic!("{last:#}"));
+    assert_eq!(item(&menus, &["Edit", "Undo"])["shortcut"], "Ctrl+Z", "{menus:#}");
+    assert_eq!(item(&menus, &["Settings", "Simple Mode"])["checked"], true);
+    assert_eq!(item(&menus, &["Settings", "Constants Buttons"])["enabled"], false);
+    client.confirmed("click_menu_item", json!({ "window": window, "path": "Settings > Science Mode" }));
+    assert_eq!(state(&mut client, &window, "Settings > Science Mode")["checked"], true);
+    // Without the registrar the window says nothing of exported menus: the elements are read.
+    registrar.kill().unwrap();
+    registrar.wait().unwrap();
+    assert_eq!(client.call("list_menu_items", json!({ "window": window }))["via"], "elements");
+}
+
+#[test]
+fn a_hung_application_costs_its_deadline_and_comes_back() {
+    for (program, selector) in [("mousepad", "text_area"), ("kcalc", "menu_bar")] {
+        let Some((mut client, _desktop, window)) = launch(program, json!([])) else { return };
+        wait_for(&mut client, &window, selector);
+        client.call("list_menu_items", json!({ "window": window }));
+        let pid = client.call("get_window", json!({ "window": window }))["pid"].as_i64().unwrap();
+        let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+        let started = std::time::Instant::now();
+        let error =
+            client.refused("timeout", "list_menu_items", json!({ "window": window, "timeout_ms": 1200 }));
+        assert!(started.elapsed() < Duration::from_secs(3), "{:?}: {error}", started.elapsed());
+        eprintln!("{error}");
+        rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
+        client.call("list_menu_items", json!({ "window": window, "timeout_ms": 20_000 }));
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        let call = Call::with_timeout(Duration::from_secs(10));
+        let gone = call.until("waiting for the end", || {
+            Ok((client.try_call("list_menu_items", json!({ "window": window })).1["code"]
+                == "window_not_found")
+                .then_some(()))
+        });
+        assert!(gone.is_ok());
+    }
 }

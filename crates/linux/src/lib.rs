@@ -8,6 +8,7 @@ pub mod notification;
 pub mod ocr;
 pub mod script;
 pub mod session;
+pub mod status_item;
 pub mod system;
 pub mod x11;
 
@@ -40,9 +41,15 @@ pub struct Place {
     pub machine_bus: Option<String>,
     /// What is known of the session without asking.
     pub facts: system::SessionFacts,
+    /// Whether to keep the notification area where nobody else does; always done on a private desktop.
+    pub tray_host: bool,
     /// Variables that applications are started with, besides those of this process.
     pub environment: Vec<(String, String)>,
 }
+
+/// The provider of the notification area that keeps it itself: it has to be connected before it is asked, so that
+/// applications find it.
+pub const TRAY_HOST: &str = "tray-host";
 
 /// Set in the environment of everything on a private desktop, so that nobody takes it for the person's.
 pub const PRIVATE_MARK: &str = "DESKHAND_PRIVATE_DESKTOP";
@@ -77,6 +84,7 @@ impl Place {
             audio: audio::Server::from_environment(),
             machine_bus,
             facts,
+            tray_host: false,
             environment: Vec::new(),
         }
     }
@@ -96,7 +104,7 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
         for capability in windowed {
             choose(capability, Err(missing.clone()), "there is no X display");
         }
-        choices.extend(service_choices());
+        choices.extend(service_choices(place));
         return Desktop::new(
             Box::new(NoScreen(missing.clone())),
             Box::new(NoInput(missing.clone())),
@@ -108,6 +116,7 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
                 Box::new(NoClipboard(missing.clone())),
                 Box::new(NoTouch(missing.clone())),
                 Box::new(NoMenus(missing)),
+                None,
             ),
             choices,
         );
@@ -141,7 +150,7 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
         Ok("linux"),
         "exported on the session bus where a window says so, else its accessibility tree",
     );
-    choices.extend(service_choices());
+    choices.extend(service_choices(place));
 
     let session = session::Session::on(place.buses.clone());
     let windows = Arc::new(x11::window::XWindows::new(display));
@@ -156,7 +165,7 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
         list(&windows),
     );
     let menus = menu::LinuxMenus::new(display, place.buses.session.clone(), atspi.clone());
-    let elements: Box<dyn Elements> = Box::new(atspi);
+    let elements: Box<dyn Elements> = Box::new(atspi.clone());
     let apps: Box<dyn Apps> = Box::new(app::LinuxApps::new(place.environment.clone(), list(&windows)));
     let clipboard = Box::new(x11::clipboard::XClipboard::new(display));
     Desktop::new(
@@ -165,7 +174,7 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
         elements,
         Box::new(windows),
         apps,
-        services(place, clipboard, touch, Box::new(menus)),
+        services(place, clipboard, touch, Box::new(menus), Some(atspi)),
         choices,
     )
 }
@@ -176,10 +185,13 @@ fn services(
     clipboard: Box<dyn Clipboard>,
     touch: Box<dyn Touch>,
     menus: Box<dyn Menus>,
+    atspi: Option<atspi::Atspi>,
 ) -> Services {
+    let (bus, display) = (place.buses.session.clone(), place.display.as_deref());
     Services {
         clipboard,
         menus,
+        status_items: Box::new(status_item::LinuxStatusItems::new(bus, keeps_tray(place), display, atspi)),
         ocr: Box::new(ocr::Tesseract::new("tesseract")),
         scripts: Box::new(script::Programs { environment: place.environment.clone() }),
         touch,
@@ -203,8 +215,13 @@ fn no_touch(place: &Place) -> Option<Missing> {
     })
 }
 
-fn service_choices() -> [Choice; 5] {
+fn service_choices(place: &Place) -> [Choice; 6] {
+    let area = match keeps_tray(place) {
+        true => (TRAY_HOST, "kept by Deskhand itself until somebody else wants to, and icons inside panels"),
+        false => ("status-notifier", "what a panel keeps on the session bus, and icons inside panels"),
+    };
     [
+        ("status items", area.0, area.1),
         ("audio", "pulse", "the native protocol of PulseAudio, which PipeWire speaks too"),
         ("system", "linux", "/proc and /sys, and UPower where it runs"),
         ("ocr", "tesseract", "tesseract on PATH, as a process for each reading"),
@@ -216,6 +233,12 @@ fn service_choices() -> [Choice; 5] {
         provider: Ok(provider),
         reason: reason.to_owned(),
     })
+}
+
+/// Whether Deskhand keeps the notification area where nobody else does. Elsewhere applications would hide into an
+/// area that nobody sees.
+fn keeps_tray(place: &Place) -> bool {
+    place.tray_host || place.facts.private
 }
 
 /// Switches accessibility on in the session: what `deskhand doctor --fix` does. Applications that run

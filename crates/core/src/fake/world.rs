@@ -7,6 +7,7 @@ use crate::element::{Element, ElementId, Role, State, States};
 use crate::geometry::{Display, Point, Rect, desktop_bounds, display_of};
 use crate::input::{Button, Held};
 use crate::key::{Key, NamedKey};
+use crate::status_item::StatusItem;
 use crate::system::Power;
 use crate::watch::{Change, Kind};
 use crate::window::{Window, WindowId, WindowState};
@@ -50,6 +51,8 @@ pub struct World {
     pub(super) serial: u64,
     pub(super) damage: VecDeque<(u64, Rect)>,
     pub(super) outputs: Vec<AudioOutput>,
+    pub(super) status_items: Vec<StatusItem>,
+    pub(super) mixer_muted: bool,
     pub(super) power: Power,
     pub(super) notices: super::notification::Notices,
     pub(super) temper: Temper,
@@ -214,6 +217,8 @@ impl World {
             serial: 1,
             damage: VecDeque::new(),
             outputs: super::audio::outputs(),
+            status_items: super::status_items::items(),
+            mixer_muted: false,
             power: super::system::power(),
             board: Board::default(),
             notices: super::notification::Notices::default(),
@@ -262,6 +267,11 @@ impl World {
     /// What power there is.
     pub fn set_power(&mut self, power: Power) {
         self.power = power;
+    }
+
+    /// The items of the notification area that there are.
+    pub fn set_status_items(&mut self, items: Vec<StatusItem>) {
+        self.status_items = items;
     }
 
     /// The outputs that there are.

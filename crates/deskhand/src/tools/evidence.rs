@@ -118,6 +118,11 @@ impl Witness {
         }
     }
 
+    /// Begins to watch what an application says that may have no window.
+    pub fn of_process(cx: &Context, pid: Option<u32>) -> Witness {
+        Witness { pid, ..Witness::begin(cx, None, Rect::default()) }
+    }
+
     /// Takes only what the content says of itself: pressing a button moves the focus and the caret, and what
     /// is dragged has a window of its own, which comes and goes whoever takes it.
     pub fn of_content(self) -> Witness {

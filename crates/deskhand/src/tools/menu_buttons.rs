@@ -94,7 +94,9 @@ pub fn of_window(cx: &Context, window: &Window) -> Result<Vec<Element>> {
     let mut buttons: Vec<Element> = Vec::new();
     for (index, node) in tree.nodes.iter().enumerate() {
         let element = &node.element;
-        if !is_button(element)
+        // A window that has only just opened may not be in the list yet, and passes for a pop-up of this one.
+        if element.window != Some(window.id)
+            || !is_button(element)
             || !shows(element)
             || element.name.is_empty()
             || inside(&tree, index, Role::Document)

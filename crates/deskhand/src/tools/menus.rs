@@ -300,7 +300,8 @@ fn nested(rows: &[(usize, Option<usize>, &MenuItem)], page: &[usize]) -> Vec<Val
     tops
 }
 
-fn shown(item: &MenuItem) -> Value {
+/// An item as it is shown to callers, without those below it.
+pub fn shown(item: &MenuItem) -> Value {
     let mut value = json!({ "name": item.name });
     if let Some(shortcut) = &item.shortcut {
         value["shortcut"] = json!(shortcut);
@@ -458,7 +459,7 @@ fn click(cx: &Context, bar: &mut Bar, path: &[String], settle: Duration) -> Resu
     }
     let again = || -> Option<MenuItem> {
         let now = cx.desktop.menus.read(&cx.call, &bar.window).ok()?;
-        menu::find(&now.menus, path, "").ok()?.last().map(|item| (*item).clone())
+        state_of(&now.menus, path)
     };
     let again = bar.opened.is_none().then_some((&item, &again as &dyn Fn() -> Option<MenuItem>));
     let acted = consequence.conclude(cx, settle, again)?;
@@ -468,6 +469,11 @@ fn click(cx: &Context, bar: &mut Bar, path: &[String], settle: Duration) -> Resu
         window_title: Some(bar.window.title.clone()),
         ..acted
     })
+}
+
+/// The item at the end of a path, if it is there still.
+pub fn state_of(menus: &[MenuItem], path: &[String]) -> Option<MenuItem> {
+    menu::find(menus, path, "").ok()?.last().map(|item| (*item).clone())
 }
 
 /// Refuses what a click would not do anything to.
@@ -502,6 +508,15 @@ impl Consequence {
             // A caret that blinks changes pixels too: what the application says counts, not what it draws.
             witness: Witness::begin(cx, Some(window), Rect::default()),
             pid: window.pid,
+        })
+    }
+
+    /// The same of an application without a window of its own.
+    pub fn of_process(cx: &Context, pid: Option<u32>) -> Result<Consequence> {
+        Ok(Consequence {
+            windows: cx.desktop.windows.list(&cx.call)?,
+            witness: Witness::of_process(cx, pid),
+            pid,
         })
     }
 

@@ -18,6 +18,7 @@ pub mod pointer;
 pub mod screen;
 pub mod scripting;
 pub mod scroll;
+pub mod status_items;
 pub mod steps;
 pub mod system;
 pub mod target;
@@ -40,6 +41,7 @@ static TABLES: &[&[Row]] = &[
     windows::TOOLS,
     apps::TOOLS,
     menus::TOOLS,
+    status_items::TOOLS,
     audio::TOOLS,
     system::TOOLS,
     clipboard::TOOLS,

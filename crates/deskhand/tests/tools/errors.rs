@@ -26,6 +26,7 @@ const EVERYTHING: &[&str] = &[
     "scripts",
     "touch",
     "menus",
+    "status_items",
 ];
 const SAVE: &str = "save-button";
 const TITLE: &str = "text_field[name=\"Title\"]";
@@ -83,6 +84,9 @@ fn ordinary(desk: &Desk, tool: &str) -> Value {
         }
         "list_menu_items" => json!({}),
         "click_menu_item" | "get_menu_item_state" => json!({ "path": "File > Save" }),
+        "list_status_bar_items" => json!({}),
+        "click_status_bar_item" => json!({ "item": "mixer" }),
+        "click_status_bar_menu_item" => json!({ "item": "mixer", "path": "Mute" }),
         "get_system_info" | "get_battery_status" => json!({}),
         "get_volume" | "get_mute_status" | "list_audio_outputs" => json!({}),
         "set_volume" => json!({ "volume": 40 }),
@@ -175,6 +179,7 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
                     Group::Clipboard => "clipboard",
                     Group::Notifications => "notifications",
                     Group::Menus => "menus",
+                    Group::StatusItems => "status_items",
                     Group::Steps => "windows",
                 },
             };
@@ -261,6 +266,12 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
         (Code::InvalidSelector, _) => without(point, json!({ element: "button[" })),
         (Code::ElementNotFound, _) => without(point, json!({ element: "button[name=\"Sav\"]" })),
         (Code::ElementStale, _) => without(point, json!({ element: "e999" })),
+        (Code::StatusItemNotFound, _) => without(&[], json!({ "item": "nobody" })),
+        (Code::AmbiguousTarget, _) if row.group == Group::StatusItems => without(&[], json!({ "item": "i" })),
+        (Code::ElementNotActionable, "click_status_bar_menu_item") => {
+            without(&[], json!({ "path": "Outputs" }))
+        }
+        (Code::MenuItemNotFound, "click_status_bar_menu_item") => without(&[], json!({ "path": "Mite" })),
         (Code::MenuItemNotFound, _) => without(&[], json!({ "path": "File > Sive" })),
         (Code::ElementNotActionable, "click_menu_item") => without(&[], json!({ "path": "File" })),
         (Code::ElementNotActionable | Code::WindowMinimized, _) if row.group == Group::Menus => {

@@ -24,6 +24,7 @@ mod random;
 mod screen;
 mod scripting;
 mod snapshots;
+mod status_items;
 mod steps;
 mod system;
 mod truth;

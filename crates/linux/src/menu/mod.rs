@@ -7,7 +7,7 @@
 
 pub mod dbusmenu;
 mod gtk;
-mod line;
+pub mod line;
 
 use crate::atspi::Atspi;
 use crate::x11::link::{Link, X, failed};
