@@ -21,7 +21,8 @@ packages_applications=(
 # What the tests use beside them: other window managers, a second kind of X server, the toolkits of the
 # stages, and independent programs to check against.
 packages_tests=(
-  copyq dunst gir1.2-gtk-3.0 gir1.2-gtk-4.0 gjs i3-wm libglib2.0-bin libnotify-bin parcellite pipewire pipewire-pulse
+  copyq dunst gir1.2-gtk-3.0 gir1.2-gtk-4.0 gjs i3-wm libatk-adaptor libglib2.0-bin libnotify-bin nautilus
+  parcellite pcmanfm pipewire pipewire-pulse thunar
   pulseaudio pulseaudio-utils python3-dbusmock python3-gi python3-gi-cairo python3-pyqt5 wireplumber wmctrl
   x11-utils x11-xkb-utils x11-xserver-utils xclip xdotool xfce4-clipman xfce4-notifyd xfwm4 xsel
   tesseract-ocr tesseract-ocr-deu tesseract-ocr-eng xserver-xorg-core xserver-xorg-video-dummy

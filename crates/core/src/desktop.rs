@@ -6,6 +6,7 @@ use crate::call::Call;
 use crate::clipboard::{Clipboard, NoClipboard};
 use crate::element::Elements;
 use crate::error::{Code, Error, Result};
+use crate::files::{Files, NoFiles};
 use crate::input::{Clicks, Hands, Held, Holds, Input};
 use crate::lane::{ClientId, Lane};
 use crate::menu::{Menus, NoMenus};
@@ -44,6 +45,8 @@ pub struct Desktop {
     pub scripts: Box<dyn Scripts>,
     /// Menus.
     pub menus: Box<dyn Menus>,
+    /// The file manager.
+    pub files: Box<dyn Files>,
     /// Which provider was chosen for each capability, and why.
     pub choices: Vec<Choice>,
     /// The order in which changes are made.
@@ -55,7 +58,7 @@ pub struct Desktop {
     ending_holds: AtomicBool,
 }
 
-/// What a session offers beside its windows. None of it needs a display.
+/// What a session offers beside its windows. Only the file manager needs a display.
 pub struct Services {
     /// Audio outputs.
     pub audio: Box<dyn Audio>,
@@ -73,6 +76,8 @@ pub struct Services {
     pub touch: Box<dyn Touch>,
     /// Menus.
     pub menus: Box<dyn Menus>,
+    /// The file manager.
+    pub files: Box<dyn Files>,
 }
 
 impl Services {
@@ -87,6 +92,7 @@ impl Services {
             scripts: Box::new(NoScripts(missing.clone())),
             touch: Box::new(NoTouch(missing.clone())),
             menus: Box::new(NoMenus(missing.clone())),
+            files: Box::new(NoFiles(missing.clone())),
         }
     }
 }
@@ -143,6 +149,7 @@ impl Desktop {
             ocr: services.ocr,
             scripts: services.scripts,
             menus: services.menus,
+            files: services.files,
             choices,
             lane: Lane::default(),
             input,

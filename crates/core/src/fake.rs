@@ -55,6 +55,7 @@ mod apps;
 mod audio;
 mod clipboard;
 mod elements;
+mod files;
 mod input;
 mod menus;
 mod notification;
@@ -79,6 +80,7 @@ use crate::clipboard::NoClipboard;
 use crate::desktop::{Choice, Desktop, Missing, Services};
 use crate::element::{ElementId, NoElements};
 use crate::error::{Code, Error, Result};
+use crate::files::NoFiles;
 use crate::geometry::Display;
 use crate::input::{Held, NoInput};
 use crate::menu::NoMenus;
@@ -135,7 +137,7 @@ impl Fake {
     }
 
     /// Without a capability: `screen`, `input`, `elements`, `windows`, `apps`, `audio`, `system`, `clipboard`,
-    /// `notifications`, `ocr`, `scripts`, `touch` or `menus`.
+    /// `notifications`, `ocr`, `scripts`, `touch`, `menus` or `files`.
     pub fn without(mut self, capability: &'static str) -> Fake {
         self.missing.push(capability);
         self
@@ -179,6 +181,7 @@ impl Fake {
             "scripts",
             "touch",
             "menus",
+            "files",
         ]
         .map(|capability| Choice {
             capability,
@@ -209,6 +212,7 @@ impl Fake {
                 scripts: part!("scripts", NoScripts),
                 touch: part!("touch", NoTouch),
                 menus: part!("menus", NoMenus),
+                files: part!("files", NoFiles),
             },
             choices.to_vec(),
         );

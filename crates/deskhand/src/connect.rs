@@ -98,6 +98,7 @@ pub fn without(missing: &Missing) -> Arc<Desktop> {
             "scripts",
             "touch",
             "menus",
+            "files",
         ]
         .map(choice)
         .into(),

@@ -109,6 +109,8 @@ pub enum Group {
     Menus,
     /// Audio outputs.
     Audio,
+    /// The file manager.
+    Files,
     /// Commands and scripts.
     Scripting,
     /// The machine.

@@ -3,6 +3,7 @@
 pub mod app;
 pub mod atspi;
 pub mod audio;
+pub mod files;
 pub mod menu;
 pub mod notification;
 pub mod ocr;
@@ -15,6 +16,7 @@ use deskhand_core::app::{Apps, NoApps};
 use deskhand_core::clipboard::{Clipboard, NoClipboard};
 use deskhand_core::desktop::{Choice, Desktop, Missing, Services};
 use deskhand_core::element::{Elements, NoElements};
+use deskhand_core::files::{Files, NoFiles};
 use deskhand_core::input::{Input, NoInput};
 use deskhand_core::menu::{Menus, NoMenus};
 use deskhand_core::screen::{NoScreen, Screen};
@@ -91,8 +93,17 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
     };
     let missing = place.missing.clone().unwrap_or_else(|| no_display(place));
     let Some(display) = &place.display else {
-        let windowed =
-            ["input", "screen", "elements", "windows", "applications", "clipboard", "touch", "menus"];
+        let windowed = [
+            "input",
+            "screen",
+            "elements",
+            "windows",
+            "applications",
+            "clipboard",
+            "touch",
+            "menus",
+            "files",
+        ];
         for capability in windowed {
             choose(capability, Err(missing.clone()), "there is no X display");
         }
@@ -107,7 +118,8 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
                 place,
                 Box::new(NoClipboard(missing.clone())),
                 Box::new(NoTouch(missing.clone())),
-                Box::new(NoMenus(missing)),
+                Box::new(NoMenus(missing.clone())),
+                Box::new(NoFiles(missing)),
             ),
             choices,
         );
@@ -141,6 +153,11 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
         Ok("linux"),
         "exported on the session bus where a window says so, else its accessibility tree",
     );
+    choose(
+        "files",
+        Ok("file-manager1"),
+        "org.freedesktop.FileManager1 on the session bus, and the elements of file managers",
+    );
     choices.extend(service_choices());
 
     let session = session::Session::on(place.buses.clone());
@@ -151,11 +168,11 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
     };
     let screen: Box<dyn Screen> = Box::new(x11::screen::XScreen::new(display));
     let input: Box<dyn Input> = Box::new(x11::input::XInput::new(display, session));
-    let atspi = atspi::Atspi::new(
-        atspi::Session { display: display.clone(), bus: place.buses.session.clone() },
-        list(&windows),
-    );
+    let bus = atspi::Session { display: display.clone(), bus: place.buses.session.clone() };
+    let atspi = atspi::Atspi::new(bus.clone(), list(&windows));
     let menus = menu::LinuxMenus::new(display, place.buses.session.clone(), atspi.clone());
+    let programs = script::Programs { environment: place.environment.clone() };
+    let files = files::FileManagers::new(bus, list(&windows), atspi.clone(), programs);
     let elements: Box<dyn Elements> = Box::new(atspi);
     let apps: Box<dyn Apps> = Box::new(app::LinuxApps::new(place.environment.clone(), list(&windows)));
     let clipboard = Box::new(x11::clipboard::XClipboard::new(display));
@@ -165,7 +182,7 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
         elements,
         Box::new(windows),
         apps,
-        services(place, clipboard, touch, Box::new(menus)),
+        services(place, clipboard, touch, Box::new(menus), Box::new(files)),
         choices,
     )
 }
@@ -176,10 +193,12 @@ fn services(
     clipboard: Box<dyn Clipboard>,
     touch: Box<dyn Touch>,
     menus: Box<dyn Menus>,
+    files: Box<dyn Files>,
 ) -> Services {
     Services {
         clipboard,
         menus,
+        files,
         ocr: Box::new(ocr::Tesseract::new("tesseract")),
         scripts: Box::new(script::Programs { environment: place.environment.clone() }),
         touch,

@@ -5,6 +5,7 @@ pub mod audio;
 pub mod clipboard;
 pub mod elements;
 pub mod evidence;
+pub mod files;
 pub mod find;
 pub mod gesture;
 pub mod keyboard;
@@ -44,6 +45,7 @@ static TABLES: &[&[Row]] = &[
     system::TOOLS,
     clipboard::TOOLS,
     notifications::TOOLS,
+    files::TOOLS,
     scripting::TOOLS,
     steps::TOOLS,
 ];
@@ -62,6 +64,7 @@ pub struct Alias {
 static ALIASES: &[&[Alias]] = &[
     screen::ALIASES,
     ocr::ALIASES,
+    files::ALIASES,
     elements::ALIASES,
     pointer::ALIASES,
     scroll::ALIASES,
