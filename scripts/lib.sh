@@ -31,7 +31,8 @@ packages_tests=(
 # What ./bench measures with and against: the system's Python has the bindings of accessibility.
 packages_bench=(
   chromium gir1.2-gtk-3.0 gtk-3-examples imagemagick pulseaudio pulseaudio-utils python3-gi python3-gi-cairo
-  python3-pyatspi python3-pyqt5 python3-tk python3-venv python3-xlib wmctrl x11-utils xclip xdotool
+  python3-pyatspi python3-pyqt5 python3-tk python3-venv python3-xlib tesseract-ocr tesseract-ocr-eng wmctrl
+  x11-utils xclip xdotool
 )
 
 # ---- saying what happens -------------------------------------------------------------------------------
