@@ -179,5 +179,10 @@ fn pcmanfm() {
     let all = wait(&mut client, 4).unwrap();
     assert!(names(&all).contains(&"50%25 #ü.txt"), "{all}");
     client.confirmed("quit_app", json!({ "application": launched["pid"].to_string(), "force": true }));
-    client.refused("window_not_found", "get_finder_window_path", json!({}));
+    // The window manager may take a moment to see that the window has gone with its process.
+    let gone = call.until("the window going", || {
+        let (_, answer) = client.try_call("get_finder_window_path", json!({}));
+        Ok((answer["code"] == "window_not_found").then_some(()))
+    });
+    gone.unwrap();
 }
