@@ -525,7 +525,7 @@ def reading():
     with Scenery() as scenery:
         known = "time person window button open close file edit view search save settings volume network".split()
         words = [known[number * 5 % len(known)] for number in range(304)]
-        page = scenery.words(words)
+        scenery.words(words)
         counts = []
 
         def cold(**region):
@@ -553,8 +553,6 @@ def reading():
         row("services", "extract_text, a window of 560x290", found["part"], "ms", goal="<= 700", holds=found["part"] <= 700)
         row("services", f"extract_text, {size}, unchanged", found["again"], "ms", goal="<= 100", holds=found["again"] <= 100)
         deskhand.stop()
-        page.kill()
-        page.wait()
 
 
 def menus(deskhand):

@@ -14,7 +14,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).parent
 PROGRAM = os.environ.get("BENCH_DESKHAND", str(HERE.parent / "target/release/deskhand"))
-SIZES = {"pictures": ["1280x800", "1920x1080", "3840x2160"]}
+SIZES = {"pictures": ["1280x800", "1920x1080", "3840x2160"], "services": ["1920x1080"]}
 ABOUT = {
     "pictures": "Screenshots, from the request to the whole reply line",
     "elements": "Reading elements",

@@ -70,6 +70,18 @@ class Scenery:
         self.processes.append(process)
         return process
 
+    def words(self, words):
+        """A full-screen window of nothing but these words; ends with its process."""
+        log = self.folder / "words.jsonl"
+        (self.folder / "words").write_text("\n".join(words), encoding="utf-8")
+        process = self.start("/usr/bin/python3", str(STAGES / "words.py"), str(self.folder / "words"), str(log))
+        end = time.monotonic() + 20
+        while not (log.exists() and '"ready"' in log.read_text(encoding="utf-8")):
+            if end < time.monotonic():
+                raise TimeoutError("the page of words did not show")
+            time.sleep(0.05)
+        return process
+
     def freeze(self):
         """Stops every application once it has come to rest, with all its processes, so that none of them
         changes the screen or takes a share of the cores while others are measured."""

@@ -21,17 +21,18 @@ packages_applications=(
 # What the tests use beside them: other window managers, a second kind of X server, the toolkits of the
 # stages, and independent programs to check against.
 packages_tests=(
-  copyq dunst gir1.2-ayatanaappindicator3-0.1 gir1.2-gtk-3.0 gir1.2-gtk-4.0 gjs i3-wm libglib2.0-bin libnotify-bin
-  network-manager-gnome parcellite pasystray pipewire pipewire-pulse pulseaudio pulseaudio-utils python3-dbusmock
-  python3-gi python3-gi-cairo python3-pyqt5 tesseract-ocr tesseract-ocr-deu tesseract-ocr-eng trayer wireplumber
-  wmctrl x11-utils x11-xkb-utils x11-xserver-utils xclip xdotool xfce4-clipman xfce4-notifyd xfwm4 xsel
-  xserver-xorg-core xserver-xorg-video-dummy
+  copyq dunst gir1.2-ayatanaappindicator3-0.1 gir1.2-gtk-3.0 gir1.2-gtk-4.0 gjs i3-wm libatk-adaptor
+  libglib2.0-bin libnotify-bin nautilus network-manager-gnome parcellite pasystray pcmanfm pipewire pipewire-pulse
+  pulseaudio pulseaudio-utils python3-dbusmock python3-gi python3-gi-cairo python3-pyqt5 tesseract-ocr
+  tesseract-ocr-deu tesseract-ocr-eng thunar trayer wireplumber wmctrl x11-utils x11-xkb-utils x11-xserver-utils
+  xclip xdotool xfce4-clipman xfce4-notifyd xfwm4 xsel xserver-xorg-core xserver-xorg-video-dummy
 )
 
 # What ./bench measures with and against: the system's Python has the bindings of accessibility.
 packages_bench=(
   chromium gir1.2-gtk-3.0 gtk-3-examples imagemagick pulseaudio pulseaudio-utils python3-gi python3-gi-cairo
-  python3-pyatspi python3-pyqt5 python3-tk python3-venv python3-xlib wmctrl x11-utils xclip xdotool
+  python3-pyatspi python3-pyqt5 python3-tk python3-venv python3-xlib tesseract-ocr tesseract-ocr-eng wmctrl
+  x11-utils xclip xdotool
 )
 
 # ---- saying what happens -------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ use crate::call::Call;
 use crate::clipboard::{Clipboard, NoClipboard};
 use crate::element::Elements;
 use crate::error::{Code, Error, Result};
+use crate::files::{Files, NoFiles};
 use crate::input::{Clicks, Hands, Held, Holds, Input};
 use crate::lane::{ClientId, Lane};
 use crate::menu::{Menus, NoMenus};
@@ -47,6 +48,8 @@ pub struct Desktop {
     pub menus: Box<dyn Menus>,
     /// The notification area.
     pub status_items: Box<dyn StatusItems>,
+    /// The file manager.
+    pub files: Box<dyn Files>,
     /// Which provider was chosen for each capability, and why.
     pub choices: Vec<Choice>,
     /// The order in which changes are made.
@@ -58,7 +61,7 @@ pub struct Desktop {
     ending_holds: AtomicBool,
 }
 
-/// What a session offers beside its windows. None of it needs a display.
+/// What a session offers beside its windows. Only the file manager needs a display.
 pub struct Services {
     /// Audio outputs.
     pub audio: Box<dyn Audio>,
@@ -78,6 +81,8 @@ pub struct Services {
     pub menus: Box<dyn Menus>,
     /// The notification area.
     pub status_items: Box<dyn StatusItems>,
+    /// The file manager.
+    pub files: Box<dyn Files>,
 }
 
 impl Services {
@@ -93,6 +98,7 @@ impl Services {
             touch: Box::new(NoTouch(missing.clone())),
             menus: Box::new(NoMenus(missing.clone())),
             status_items: Box::new(NoStatusItems(missing.clone())),
+            files: Box::new(NoFiles(missing.clone())),
         }
     }
 }
@@ -150,6 +156,7 @@ impl Desktop {
             scripts: services.scripts,
             menus: services.menus,
             status_items: services.status_items,
+            files: services.files,
             choices,
             lane: Lane::default(),
             input,

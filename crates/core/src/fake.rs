@@ -58,6 +58,7 @@ mod apps;
 mod audio;
 mod clipboard;
 mod elements;
+mod files;
 mod input;
 mod menus;
 mod notification;
@@ -83,6 +84,7 @@ use crate::clipboard::NoClipboard;
 use crate::desktop::{Choice, Desktop, Missing, Services};
 use crate::element::{ElementId, NoElements};
 use crate::error::{Code, Error, Result};
+use crate::files::NoFiles;
 use crate::geometry::Display;
 use crate::input::{Held, NoInput};
 use crate::menu::NoMenus;
@@ -140,8 +142,7 @@ impl Fake {
     }
 
     /// Without a capability: `screen`, `input`, `elements`, `windows`, `apps`, `audio`, `system`, `clipboard`,
-    /// `notifications`, `ocr`, `scripts`, `touch`, `menus` or
-    /// `status_items`.
+    /// `notifications`, `ocr`, `scripts`, `touch`, `menus`, `status_items` or `files`.
     pub fn without(mut self, capability: &'static str) -> Fake {
         self.missing.push(capability);
         self
@@ -186,6 +187,7 @@ impl Fake {
             "touch",
             "menus",
             "status_items",
+            "files",
         ]
         .map(|capability| Choice {
             capability,
@@ -217,6 +219,7 @@ impl Fake {
                 touch: part!("touch", NoTouch),
                 menus: part!("menus", NoMenus),
                 status_items: part!("status_items", NoStatusItems),
+                files: part!("files", NoFiles),
             },
             choices.to_vec(),
         );

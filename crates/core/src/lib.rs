@@ -11,6 +11,7 @@ pub mod desktop;
 pub mod element;
 pub mod error;
 pub mod fake;
+pub mod files;
 pub mod geometry;
 pub mod input;
 pub mod key;

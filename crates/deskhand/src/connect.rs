@@ -102,6 +102,7 @@ pub fn without(missing: &Missing) -> Arc<Desktop> {
             "touch",
             "menus",
             "status items",
+            "files",
         ]
         .map(choice)
         .into(),

@@ -117,6 +117,13 @@ fn probe(desktop: &Arc<Desktop>, capability: &str) -> Result<String> {
             let there = ["sh", "bash", "gjs"].into_iter().filter(|program| desktop.scripts.has(program));
             Ok(format!("installed: {}", there.collect::<Vec<_>>().join(", ")))
         }
+        "files" => match desktop.files.front(&call) {
+            Ok(view) => Ok(format!("{} shows {:?}", view.application, view.title)),
+            Err(error) if error.code == deskhand_core::Code::WindowNotFound => {
+                Ok("no window is open".to_owned())
+            }
+            Err(error) => Err(error),
+        },
         "ocr" => Ok(format!("reads {}", desktop.ocr.languages(&call)?.join(", "))),
         "system" => {
             let (info, power) = (desktop.system.info(&call)?, desktop.system.power(&call)?);

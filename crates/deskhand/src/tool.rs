@@ -111,6 +111,8 @@ pub enum Group {
     StatusItems,
     /// Audio outputs.
     Audio,
+    /// The file manager.
+    Files,
     /// Commands and scripts.
     Scripting,
     /// The machine.

@@ -3,6 +3,7 @@
 pub mod app;
 pub mod atspi;
 pub mod audio;
+pub mod files;
 pub mod menu;
 pub mod notification;
 pub mod ocr;
@@ -16,6 +17,7 @@ use deskhand_core::app::{Apps, NoApps};
 use deskhand_core::clipboard::{Clipboard, NoClipboard};
 use deskhand_core::desktop::{Choice, Desktop, Missing, Services};
 use deskhand_core::element::{Elements, NoElements};
+use deskhand_core::files::{Files, NoFiles};
 use deskhand_core::input::{Input, NoInput};
 use deskhand_core::menu::{Menus, NoMenus};
 use deskhand_core::screen::{NoScreen, Screen};
@@ -99,8 +101,17 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
     };
     let missing = place.missing.clone().unwrap_or_else(|| no_display(place));
     let Some(display) = &place.display else {
-        let windowed =
-            ["input", "screen", "elements", "windows", "applications", "clipboard", "touch", "menus"];
+        let windowed = [
+            "input",
+            "screen",
+            "elements",
+            "windows",
+            "applications",
+            "clipboard",
+            "touch",
+            "menus",
+            "files",
+        ];
         for capability in windowed {
             choose(capability, Err(missing.clone()), "there is no X display");
         }
@@ -115,7 +126,8 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
                 place,
                 Box::new(NoClipboard(missing.clone())),
                 Box::new(NoTouch(missing.clone())),
-                Box::new(NoMenus(missing)),
+                Box::new(NoMenus(missing.clone())),
+                Box::new(NoFiles(missing)),
                 None,
             ),
             choices,
@@ -150,6 +162,11 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
         Ok("linux"),
         "exported on the session bus where a window says so, else its accessibility tree",
     );
+    choose(
+        "files",
+        Ok("file-manager1"),
+        "org.freedesktop.FileManager1 on the session bus, and the elements of file managers",
+    );
     choices.extend(service_choices(place));
 
     let session = session::Session::on(place.buses.clone());
@@ -160,11 +177,11 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
     };
     let screen: Box<dyn Screen> = Box::new(x11::screen::XScreen::new(display));
     let input: Box<dyn Input> = Box::new(x11::input::XInput::new(display, session));
-    let atspi = atspi::Atspi::new(
-        atspi::Session { display: display.clone(), bus: place.buses.session.clone() },
-        list(&windows),
-    );
+    let bus = atspi::Session { display: display.clone(), bus: place.buses.session.clone() };
+    let atspi = atspi::Atspi::new(bus.clone(), list(&windows));
     let menus = menu::LinuxMenus::new(display, place.buses.session.clone(), atspi.clone());
+    let programs = script::Programs { environment: place.environment.clone() };
+    let files = files::FileManagers::new(bus, list(&windows), atspi.clone(), programs);
     let elements: Box<dyn Elements> = Box::new(atspi.clone());
     let apps: Box<dyn Apps> = Box::new(app::LinuxApps::new(place.environment.clone(), list(&windows)));
     let clipboard = Box::new(x11::clipboard::XClipboard::new(display));
@@ -174,7 +191,7 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
         elements,
         Box::new(windows),
         apps,
-        services(place, clipboard, touch, Box::new(menus), Some(atspi)),
+        services(place, clipboard, touch, Box::new(menus), Box::new(files), Some(atspi)),
         choices,
     )
 }
@@ -185,12 +202,14 @@ fn services(
     clipboard: Box<dyn Clipboard>,
     touch: Box<dyn Touch>,
     menus: Box<dyn Menus>,
+    files: Box<dyn Files>,
     atspi: Option<atspi::Atspi>,
 ) -> Services {
     let (bus, display) = (place.buses.session.clone(), place.display.as_deref());
     Services {
         clipboard,
         menus,
+        files,
         status_items: Box::new(status_item::LinuxStatusItems::new(bus, keeps_tray(place), display, atspi)),
         ocr: Box::new(ocr::Tesseract::new("tesseract")),
         scripts: Box::new(script::Programs { environment: place.environment.clone() }),

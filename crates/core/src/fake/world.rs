@@ -4,6 +4,7 @@ use super::clipboard::Board;
 use super::scene;
 use crate::audio::AudioOutput;
 use crate::element::{Element, ElementId, Role, State, States};
+use crate::files::FileView;
 use crate::geometry::{Display, Point, Rect, desktop_bounds, display_of};
 use crate::input::{Button, Held};
 use crate::key::{Key, NamedKey};
@@ -55,6 +56,8 @@ pub struct World {
     pub(super) mixer_muted: bool,
     pub(super) power: Power,
     pub(super) notices: super::notification::Notices,
+    /// What the file manager shows.
+    pub(super) file_view: Option<FileView>,
     pub(super) temper: Temper,
     pub(super) board: Board,
     pending: Vec<Pending>,
@@ -222,6 +225,7 @@ impl World {
             power: super::system::power(),
             board: Board::default(),
             notices: super::notification::Notices::default(),
+            file_view: None,
             temper: Temper { launch_delay: Duration::from_millis(20), ..Temper::default() },
             pending: Vec::new(),
             pressed: None,
@@ -262,6 +266,11 @@ impl World {
     /// The audio server takes orders and does nothing.
     pub fn ignore_audio(&mut self, ignored: bool) {
         self.temper.ignores_audio = ignored;
+    }
+
+    /// The file manager shows something else, or nothing.
+    pub fn set_file_view(&mut self, view: Option<FileView>) {
+        self.file_view = view;
     }
 
     /// What power there is.

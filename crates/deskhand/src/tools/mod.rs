@@ -5,6 +5,7 @@ pub mod audio;
 pub mod clipboard;
 pub mod elements;
 pub mod evidence;
+pub mod files;
 pub mod find;
 pub mod gesture;
 pub mod keyboard;
@@ -46,6 +47,7 @@ static TABLES: &[&[Row]] = &[
     system::TOOLS,
     clipboard::TOOLS,
     notifications::TOOLS,
+    files::TOOLS,
     scripting::TOOLS,
     steps::TOOLS,
 ];
@@ -64,6 +66,7 @@ pub struct Alias {
 static ALIASES: &[&[Alias]] = &[
     screen::ALIASES,
     ocr::ALIASES,
+    files::ALIASES,
     elements::ALIASES,
     pointer::ALIASES,
     scroll::ALIASES,

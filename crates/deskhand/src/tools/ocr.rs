@@ -26,8 +26,9 @@ pub static ALIASES: &[Alias] = &[same("ocr", "extract_text"), same("read_text", 
 
 /// What reading takes at the most on a busy machine, beside the usual time limit.
 pub const PATIENCE: Duration = Duration::from_secs(20);
-/// Words below this confidence are icons and ornaments more often than words.
-const CONFIDENCE: u8 = 35;
+/// Lines below this confidence on the average are icons and ornaments more often than text. Single words of
+/// a good line are kept: a reader is never sure of names, addresses and code.
+const CONFIDENCE: u32 = 40;
 /// How many lines stand in the text of a screenshot, and how many bytes of them.
 const MOST_LINES: usize = 400;
 const MOST_BYTES: usize = 12_000;
@@ -58,7 +59,7 @@ pub struct ExtractText {
     pub languages: Vec<String>,
     /// With the place of each word.
     pub words: bool,
-    /// Leave out words that are less sure, in percent; 35 by default.
+    /// Leave out words that are less sure, in percent; lines of less than 40 on the average by default.
     pub min_confidence: Option<Ranged<0, 100>>,
     /// How many lines at the most; 500 by default.
     pub page_size: Option<Ranged<1, 5000>>,
@@ -125,7 +126,7 @@ impl Tool for ExtractText {
 
     fn call(self, cx: &Context) -> Result<Data<TextSeen>> {
         let (bitmap, frame) = self.look(cx)?;
-        let least = self.min_confidence.map_or(CONFIDENCE, |least| least.get() as u8);
+        let least = self.min_confidence.map(|least| least.get() as u8);
         let words = words(cx, &bitmap, &self.languages, least)?;
         let size = self.page_size.map_or(500, Ranged::get);
         let (lines, next_page_token) = page(lines(&words), Some(size), self.page_token.as_deref())?;
@@ -175,14 +176,20 @@ impl ExtractText {
     }
 }
 
-/// The words in a bitmap that are sure enough.
-fn words(cx: &Context, bitmap: &Bitmap, languages: &[String], least: u8) -> Result<Vec<Word>> {
+/// The words in a bitmap that are sure enough, or whose lines are.
+fn words(cx: &Context, bitmap: &Bitmap, languages: &[String], least: Option<u8>) -> Result<Vec<Word>> {
     let languages: Vec<String> = languages
         .iter()
         .flat_map(|codes| codes.split(['+', ',']))
         .map(|code| code.trim().to_owned())
         .collect();
     let mut words = cx.desktop.ocr.read(&cx.call, bitmap, &languages)?;
+    let Some(least) = least else {
+        let sure = |line: &&[Word]| {
+            CONFIDENCE * line.len() as u32 <= line.iter().map(|word| u32::from(word.confidence)).sum::<u32>()
+        };
+        return Ok(lines(&words).into_iter().filter(sure).flatten().cloned().collect());
+    };
     words.retain(|word| least <= word.confidence);
     Ok(words)
 }
@@ -214,7 +221,7 @@ pub fn of_picture(
     frame: &Frame,
     languages: &[String],
 ) -> Result<(String, Vec<Seen>)> {
-    let words = words(cx, bitmap, languages, CONFIDENCE)?;
+    let words = words(cx, bitmap, languages, None)?;
     let lines = lines(&words);
     let seen: Vec<Seen> = lines.iter().take(MOST_LINES).map(|words| seen(words, Some(frame))).collect();
     if seen.is_empty() {
@@ -295,7 +302,7 @@ pub fn look_for(cx: &Context, wanted: &str, window: Option<&Window>) -> Result<V
         None => Source::Screen(desktop_bounds(&cx.desktop.screen.displays(&cx.call)?)),
     };
     let bitmap = cx.desktop.screen.capture(&cx.call, source)?;
-    Ok(places(&words(cx, &bitmap, &[], CONFIDENCE)?, wanted))
+    Ok(places(&words(cx, &bitmap, &[], None)?, wanted))
 }
 
 /// Clicks the middle of the one place where a text is seen.

@@ -27,6 +27,7 @@ const EVERYTHING: &[&str] = &[
     "touch",
     "menus",
     "status_items",
+    "files",
 ];
 const SAVE: &str = "save-button";
 const TITLE: &str = "text_field[name=\"Title\"]";
@@ -95,6 +96,11 @@ fn ordinary(desk: &Desk, tool: &str) -> Value {
         "get_clipboard" | "clear_clipboard" => json!({}),
         "set_clipboard" => json!({ "text": "copied" }),
         "get_clipboard_history" => json!({ "watch": true }),
+        "reveal_in_finder" => json!({ "path": std::env::temp_dir() }),
+        "get_selected_files" | "get_finder_window_path" => {
+            desk.data("reveal_in_finder", json!({ "path": std::env::temp_dir() }));
+            json!({})
+        }
         "execute_shell_command" => json!({ "command": "echo", "args": ["hello"] }),
         "validate_script" => json!({ "script": "echo hello" }),
         "execute_javascript" => json!({ "script": "print(2)" }),
@@ -175,6 +181,7 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
                     Group::Applications => "apps",
                     Group::Audio => "audio",
                     Group::Scripting => "scripts",
+                    Group::Files => "files",
                     Group::System => "system",
                     Group::Clipboard => "clipboard",
                     Group::Notifications => "notifications",
@@ -250,6 +257,9 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
         }
         (Code::PermissionDenied, "execute_shell_command") => {
             fail_everything_of(&desk, "scripts", Code::PermissionDenied, "It may not be run.");
+        }
+        (Code::PermissionDenied, _) if row.group == Group::Files => {
+            fail_everything_of(&desk, "files", Code::PermissionDenied, "It shows no accessibility tree.");
         }
         (Code::PermissionDenied, _) if row.group == Group::Audio => {
             fail_everything_of(&desk, "audio", Code::PermissionDenied, "It does not let this user in.");
@@ -348,6 +358,9 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
             without(&[], json!({ "window": "Editor", "x": 5, "y": 5 }));
         }
         (Code::AmbiguousTarget, _) => without(&[], json!({ "window": "Editor" })),
+        (Code::WindowNotFound, _) if row.group == Group::Files => {
+            desk.control.change(|world| world.set_file_view(None));
+        }
         (Code::WindowNotFound, "activate_app") => {
             let shell = desk.data("launch_app", json!({ "application": "Viewer", "wait_ms": 0 }));
             desk.control.change(|world| world.delay_launches(std::time::Duration::from_secs(9)));
@@ -429,6 +442,7 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
         (Code::PathNotFound, "take_screenshot" | "get_clipboard") => {
             without(&[], json!({ "file_path": "/nowhere/x.png" }))
         }
+        (Code::PathNotFound, "reveal_in_finder") => without(&[], json!({ "path": "/nowhere/at-all" })),
         (Code::PathNotFound, "execute_shell_command") => {
             without(&[], json!({ "working_directory": "/nowhere" }));
         }

@@ -11,6 +11,7 @@ mod audio;
 mod clipboard;
 mod elements;
 mod errors;
+mod files;
 mod gesture;
 mod keyboard;
 mod lane;

@@ -18,6 +18,9 @@ pub(super) struct Line {
 
 /// Colors this near, in each channel, are one color: gradients go on.
 const ALIKE: u8 = 2;
+/// Rows this long are one background when their colors are this near.
+const LONG: u32 = 24;
+const STEEP: u8 = 14;
 /// What differs less than this from its background is none of it, and no ink either.
 const FAINT: u8 = 28;
 /// The lowest and the highest letters that are read.
@@ -34,7 +37,7 @@ pub(super) fn find(bitmap: &Bitmap) -> Vec<Line> {
         return Vec::new();
     }
     let ink = ink(&pixels[..width * height], width);
-    let mut lines = grouped(blobs(&ink, width));
+    let mut lines = grouped(blobs(&ink, width), &Walls { ink: &ink, width });
     lines.retain(|line| {
         let (across, down) = (line.right - line.left, line.bottom - line.top);
         3 <= across && (LOWEST..=HIGHEST).contains(&down)
@@ -136,7 +139,11 @@ fn ink(pixels: &[[u8; 4]], width: usize) -> Vec<u8> {
     let runs = runs_of_color(pixels, width);
     let mut areas = areas(&runs, 0, |above, below| {
         let x = above.start.max(below.start) as usize;
-        alike(&pixels[above.row as usize * width + x], &pixels[below.row as usize * width + x])
+        let step =
+            difference(&pixels[above.row as usize * width + x], &pixels[below.row as usize * width + x]);
+        // The rows of a title bar's gradient differ more, and letters have no runs as long.
+        let long = LONG <= (above.end - above.start).min(below.end - below.start);
+        step <= if long { STEEP } else { ALIKE }
     });
     let mut pieces: Vec<Option<Piece>> = vec![None; runs.len()];
     for (index, run) in runs.iter().enumerate() {
@@ -212,6 +219,26 @@ fn ink_of_row(pixels: &[[u8; 4]], ground: &[&Run], ink: &mut [u8]) {
         }
         begin = end;
         left = Some(end.saturating_sub(1));
+    }
+}
+
+/// The edges of frames, rules and windows: what stands on both sides of one does not belong together.
+struct Walls<'i> {
+    ink: &'i [u8],
+    width: usize,
+}
+
+impl Walls<'_> {
+    /// Whether one stands in the gap: a column of ink that is higher than both.
+    fn part(&self, left: &Growing, right: &Growing) -> bool {
+        let (left, right) = (&left.piece, &right.piece);
+        let rows = left.top.min(right.top) - 2..left.bottom.max(right.bottom) + 2;
+        let is_ink = |x: i32, y: i32| {
+            let at = usize::try_from(y).ok().map(|y| y * self.width + x.unsigned_abs() as usize);
+            // What stands at the edge of the picture goes on beyond it.
+            at.and_then(|at| self.ink.get(at)).is_none_or(|ink| FAINT <= *ink)
+        };
+        (left.right..right.left).any(|x| rows.clone().all(|y| is_ink(x, y)))
     }
 }
 
@@ -306,7 +333,7 @@ impl Growing {
 }
 
 /// Pieces that stand beside each other, as lines.
-fn grouped(mut pieces: Vec<Piece>) -> Vec<Piece> {
+fn grouped(mut pieces: Vec<Piece>, walls: &Walls) -> Vec<Piece> {
     pieces.sort_unstable_by_key(|piece| (piece.left, piece.top));
     let mut lines: Vec<Growing> = Vec::new();
     // Those that may still grow: pieces come from the left to the right.
@@ -317,7 +344,7 @@ fn grouped(mut pieces: Vec<Piece>) -> Vec<Piece> {
         let near = open.iter().copied().filter(|index| {
             let line = &lines[*index];
             let gap = piece.piece.left - line.piece.right;
-            gap <= line.reach().max(piece.reach()) && line.suits(&piece)
+            gap <= line.reach().max(piece.reach()) && line.suits(&piece) && !walls.part(line, &piece)
         });
         match near.max_by_key(|index| lines[*index].piece.right) {
             Some(index) => lines[index] = lines[index].with(&piece),
@@ -327,18 +354,19 @@ fn grouped(mut pieces: Vec<Piece>) -> Vec<Piece> {
             }
         }
     }
-    with_accents(joined(lines))
+    with_accents(joined(lines, walls))
 }
 
 /// What grew apart because a dash or an accent came first.
-fn joined(mut lines: Vec<Growing>) -> Vec<Growing> {
+fn joined(mut lines: Vec<Growing>, walls: &Walls) -> Vec<Growing> {
     for _ in 0..3 {
         let before = lines.len();
         let mut whole: Vec<Growing> = Vec::with_capacity(before);
         lines.sort_unstable_by_key(|line| line.piece.left);
         for line in lines {
             let near = whole.iter_mut().find(|other| {
-                line.piece.left - other.piece.right <= other.reach().min(line.reach()) && other.suits(&line)
+                let gap = line.piece.left - other.piece.right;
+                gap <= other.reach().min(line.reach()) && other.suits(&line) && !walls.part(other, &line)
             });
             match near {
                 Some(other) => *other = other.with(&line),
@@ -460,6 +488,27 @@ mod tests {
         letters(&mut pixels, 600, (300, 10), 5, [0; 3]);
         let bounds: Vec<Rect> = found(&pixels, 600).iter().map(|line| line.bounds).collect();
         assert_eq!(bounds, [Rect::new(10, 10, 84, 8), Rect::new(300, 10, 38, 8)]);
+    }
+
+    #[test]
+    fn windows_side_by_side_are_read_by_themselves() {
+        let mut pixels = screen(300, 120, [255; 3]);
+        fill(&mut pixels, 300, Rect::new(60, 0, 1, 120), [60; 3]);
+        letters(&mut pixels, 300, (10, 50), 6, [0; 3]);
+        letters(&mut pixels, 300, (63, 50), 6, [0; 3]);
+        let bounds: Vec<Rect> = found(&pixels, 300).iter().map(|line| line.bounds).collect();
+        assert_eq!(bounds, [Rect::new(10, 50, 46, 8), Rect::new(63, 50, 46, 8)]);
+    }
+
+    #[test]
+    fn gradients_are_background() {
+        let mut pixels = screen(300, 24, [0; 3]);
+        for y in 0..24 {
+            fill(&mut pixels, 300, Rect::new(0, y, 300, 1), [200 - y as u8 * 5, 160 - y as u8 * 5, 120]);
+        }
+        letters(&mut pixels, 300, (100, 8), 10, [255; 3]);
+        let bounds: Vec<Rect> = found(&pixels, 300).iter().map(|line| line.bounds).collect();
+        assert_eq!(bounds, [Rect::new(100, 8, 78, 8)]);
     }
 
     #[test]

@@ -1,0 +1,188 @@
+//! File managers through MCP: showing files, and what is selected in them.
+
+#![cfg(target_os = "linux")]
+
+mod stage;
+
+use deskhand_core::Call;
+use serde_json::{Value, json};
+use stage::PrivateDesktop;
+use stage::client::Client;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+/// A desktop with a home folder of its own and some files of odd names.
+struct Office {
+    desktop: PrivateDesktop,
+    home: PathBuf,
+    folder: PathBuf,
+    service: Option<Child>,
+}
+
+impl Office {
+    fn open(program: &str) -> Option<Office> {
+        for needed in ["Xvfb", program] {
+            if !Path::new("/usr/bin").join(needed).exists() {
+                assert!(std::env::var_os("REQUIRE_DESKTOP").is_none(), "{needed} is missing");
+                eprintln!("SKIPPED: {needed} is missing; REQUIRE_DESKTOP=x11 makes this fail.");
+                return None;
+            }
+        }
+        let home = std::env::temp_dir().join(format!("deskhand-{program}-{}", std::process::id()));
+        std::fs::remove_dir_all(&home).ok();
+        let folder = home.join("Ünï cödé 100% & more");
+        std::fs::create_dir_all(folder.join("a folder")).unwrap();
+        for name in ["50%25 #ü.txt", "plain.txt", "third one.md"] {
+            std::fs::write(folder.join(name), name).unwrap();
+        }
+        Some(Office { desktop: PrivateDesktop::start(&["--size", "1100x800"]), home, folder, service: None })
+    }
+
+    /// Starts the one file manager that is to answer, so that the bus starts no other.
+    fn serve(&mut self, program: &str, arguments: &[&str]) {
+        let mut command = self.desktop.command(program);
+        command
+            .args(arguments)
+            .env("HOME", &self.home)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        self.service = Some(command.spawn().unwrap());
+        let asks = || {
+            let mut command = self.desktop.command("gdbus");
+            command.args(["call", "--session", "-d", "org.freedesktop.DBus", "-o", "/org/freedesktop/DBus"]);
+            command.args(["-m", "org.freedesktop.DBus.NameHasOwner", "org.freedesktop.FileManager1"]);
+            String::from_utf8_lossy(&command.output().unwrap().stdout).contains("true")
+        };
+        let call = Call::with_timeout(Duration::from_secs(20));
+        call.until("waiting for the file manager", || Ok(asks().then_some(()))).unwrap();
+    }
+
+    fn client(&self) -> Client {
+        Client::on(|program| {
+            let mut command = self.desktop.command(program);
+            // GTK 2 needs a module for accessibility, which sessions load.
+            command.env("HOME", &self.home).env("GTK_MODULES", "gail:atk-bridge");
+            command
+        })
+    }
+}
+
+impl Drop for Office {
+    fn drop(&mut self) {
+        if let Some(service) = &mut self.service {
+            service.kill().ok();
+            service.wait().ok();
+        }
+        std::fs::remove_dir_all(&self.home).ok();
+    }
+}
+
+fn names(answer: &Value) -> Vec<&str> {
+    answer["files"].as_array().unwrap().iter().map(|file| file["name"].as_str().unwrap()).collect()
+}
+
+/// Shows a file of an odd name and another, and compares what is read of it.
+fn reveal(office: &Office, client: &mut Client) {
+    for name in ["50%25 #ü.txt", "third one.md", "a folder"] {
+        let path = office.folder.join(name);
+        let shown = client.confirmed("reveal_in_finder", json!({ "path": path, "timeout_ms": 40_000 }));
+        assert_eq!(shown["path"], json!(path), "{shown}");
+        let selected = client.call("get_selected_files", json!({}));
+        assert_eq!(names(&selected), [name], "{selected}");
+        assert_eq!(selected["files"][0]["path"], json!(path), "{selected}");
+        let shows = client.call("get_finder_window_path", json!({}));
+        assert_eq!(shows["path"], json!(office.folder), "{shows}");
+    }
+    let missing = office.folder.join("50%25 #u.txt");
+    let refused = client.refused("path_not_found", "reveal_in_finder", json!({ "path": missing }));
+    assert!(refused["detail"]["found"].to_string().contains("50%25 #ü.txt"), "{refused}");
+}
+
+#[test]
+fn nautilus() {
+    let Some(mut office) = Office::open("nautilus") else { return };
+    office.serve("nautilus", &["--gapplication-service"]);
+    let mut client = office.client();
+    client.refused("window_not_found", "get_selected_files", json!({}));
+    reveal(&office, &mut client);
+    let window = client.call("get_finder_window_path", json!({}))["window"].clone();
+    client.call("press_key", json!({ "key": "ctrl+a", "window": window }));
+    let call = Call::with_timeout(Duration::from_secs(10));
+    let all = call.until("selecting all", || {
+        let selected = client.call("get_selected_files", json!({}));
+        Ok((selected["count"] == 4).then_some(selected))
+    });
+    assert!(names(&all.unwrap()).contains(&"plain.txt"));
+}
+
+#[test]
+fn thunar() {
+    let Some(mut office) = Office::open("thunar") else { return };
+    office.serve("thunar", &["--daemon"]);
+    let mut client = office.client();
+    reveal(&office, &mut client);
+    // Its icon view does not tell which files of several are selected, and says so; its list view does.
+    let window = client.call("get_finder_window_path", json!({}))["window"].clone();
+    client.call("press_key", json!({ "key": "ctrl+a", "window": window }));
+    let call = Call::with_timeout(Duration::from_secs(10));
+    let told = call.until("selecting all", || {
+        let selected = client.call("get_selected_files", json!({}));
+        Ok((selected["count"] == 0).then_some(selected))
+    });
+    assert!(told.unwrap()["unknown"].as_str().unwrap().contains("list view"));
+    client.call("press_key", json!({ "key": "ctrl+2", "window": window }));
+    client.call("press_key", json!({ "key": "ctrl+a", "window": window }));
+    let all = call.until("selecting all", || {
+        let selected = client.call("get_selected_files", json!({}));
+        Ok((selected["count"] == 4).then_some(selected))
+    });
+    assert!(names(&all.unwrap()).contains(&"plain.txt"));
+
+    // One that hangs costs the deadline, and is there again when it goes on.
+    let pid = rustix::process::Pid::from_child(office.service.as_ref().unwrap());
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    let began = Instant::now();
+    let path = office.folder.join("plain.txt");
+    client.refused("timeout", "reveal_in_finder", json!({ "path": path, "timeout_ms": 1500 }));
+    client.refused("timeout", "get_selected_files", json!({ "timeout_ms": 1500 }));
+    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+    rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
+    client.confirmed("reveal_in_finder", json!({ "path": path, "timeout_ms": 20_000 }));
+}
+
+#[test]
+fn pcmanfm() {
+    let Some(office) = Office::open("pcmanfm") else { return };
+    let mut client = office.client();
+    let launched = client.call(
+        "launch_app",
+        json!({
+            "application": "pcmanfm", "arguments": [office.folder], "wait_ms": 30_000, "timeout_ms": 60_000,
+        }),
+    );
+    let window = launched["window"]["id"].clone();
+    let call = Call::with_timeout(Duration::from_secs(20));
+    let shows = call.until("showing the folder", || {
+        let (ok, shows) = client.try_call("get_finder_window_path", json!({}));
+        Ok((ok && shows["path"].is_string()).then_some(shows))
+    });
+    assert_eq!(shows.unwrap()["path"], json!(office.folder));
+    let wait = |client: &mut Client, wanted: usize| {
+        call.until("selecting", || {
+            let selected = client.call("get_selected_files", json!({}));
+            Ok((selected["count"] == wanted).then_some(selected))
+        })
+    };
+    client.call("press_key", json!({ "key": "ctrl+a", "window": window }));
+    let all = wait(&mut client, 4).unwrap();
+    assert!(names(&all).contains(&"50%25 #ü.txt"), "{all}");
+    client.confirmed("quit_app", json!({ "application": launched["pid"].to_string(), "force": true }));
+    // The window manager may take a moment to see that the window has gone with its process.
+    let gone = call.until("the window going", || {
+        let (_, answer) = client.try_call("get_finder_window_path", json!({}));
+        Ok((answer["code"] == "window_not_found").then_some(()))
+    });
+    gone.unwrap();
+}
