@@ -12,7 +12,6 @@ pub mod line;
 pub mod log;
 pub mod mcp;
 pub mod notices;
-pub mod picture;
 pub mod policy;
 pub mod profiles;
 pub mod refs;

@@ -3,7 +3,7 @@
 use super::evidence::short;
 use super::find;
 use crate::call::Context;
-use crate::picture::Mark;
+use deskhand_picture::Mark;
 use deskhand_core::element::{Element, Role, Root, State, TreeQuery};
 use deskhand_core::screen::{Bitmap, Source};
 use deskhand_core::window::Window;

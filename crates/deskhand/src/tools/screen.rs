@@ -9,7 +9,7 @@ use super::target;
 use super::{Alias, same, with};
 use crate::call::Context;
 use crate::files;
-use crate::picture::{self, Format};
+use deskhand_picture::{self as picture, Format};
 use crate::tool::{Data, Effect, Group, Picture, Ranged, Reply, Row, Tool};
 use deskhand_core::screen::{Bitmap, Source};
 use deskhand_core::window::Window;

@@ -1,10 +1,10 @@
-//! What a screenshot costs, part by part: `cargo bench -p deskhand --bench picture`.
+//! What a screenshot costs, part by part: `cargo bench -p deskhand-picture --bench picture`.
 //!
 //! With DISPLAY set the pictures are of that screen, and the grab is timed too; without, they are drawn.
 //! `full` is a picture of which nothing is known; `caret` one that differs from the last in two dozen
 //! pixels; `same` the one that was asked for before.
 
-use deskhand::picture::{Effort, Format, Options, encode};
+use deskhand_picture::{Effort, Format, Options, encode};
 use deskhand_core::screen::{Bitmap, Screen, Source};
 use deskhand_core::{Call, Rect};
 use divan::Bencher;
