@@ -408,7 +408,7 @@ impl Transform for Plain {
         for noise in ["$schema", "title", "format", "$defs"] {
             object.remove(noise);
         }
-        if object.get("default").is_some_and(is_empty) {
+        if object.get("default").is_some_and(says_nothing) {
             object.remove("default");
         }
         if let Some(Value::Array(types)) = object.get_mut("type") {
@@ -440,13 +440,14 @@ impl Transform for Plain {
     }
 }
 
-fn is_empty(value: &Value) -> bool {
+/// A default that anyone would expect of a parameter left out.
+fn says_nothing(value: &Value) -> bool {
     match value {
-        Value::Null => true,
+        Value::Null | Value::Bool(false) => true,
         Value::Array(items) => items.is_empty(),
         Value::Object(map) => map.is_empty(),
         Value::String(text) => text.is_empty(),
-        Value::Bool(_) | Value::Number(_) => false,
+        Value::Bool(true) | Value::Number(_) => false,
     }
 }
 

@@ -4,9 +4,9 @@
 //! `full` is a picture of which nothing is known; `caret` one that differs from the last in two dozen
 //! pixels; `same` the one that was asked for before.
 
-use deskhand_picture::{Effort, Format, Options, encode};
 use deskhand_core::screen::{Bitmap, Screen, Source};
 use deskhand_core::{Call, Rect};
+use deskhand_picture::{Effort, Format, Options, encode};
 use divan::Bencher;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};

@@ -70,6 +70,10 @@ const STANDARD: &[&str] = &[
     "set_window",
     "launch_app",
     "quit_app",
+    "list_menu_items",
+    "click_menu_item",
+    "list_status_bar_items",
+    "click_status_bar_menu_item",
     "get_clipboard",
     "set_clipboard",
     "send_notification",
@@ -99,7 +103,7 @@ impl Listed {
         Listed {
             name: row.name,
             description: row.description().to_owned(),
-            input_schema: row.input_schema().clone(),
+            input_schema: listed_input(row),
             output_schema: row.output_schema().cloned(),
             annotations: match row.effect {
                 Effect::Read | Effect::File => json!({ "readOnlyHint": row.effect == Effect::Read }),
@@ -107,4 +111,17 @@ impl Listed {
             },
         }
     }
+}
+
+/// The arguments as they are listed. What every tool takes is said once, in the instructions; and since other
+/// names of parameters are understood as well, no client need refuse what is not listed.
+fn listed_input(row: &Row) -> Value {
+    let mut schema = row.input_schema().clone();
+    if let Some(object) = schema.as_object_mut() {
+        object.remove("additionalProperties");
+    }
+    if let Some(properties) = schema["properties"].as_object_mut() {
+        properties.remove("timeout_ms");
+    }
+    schema
 }

@@ -42,14 +42,14 @@ const MOST_FORMATS: usize = 40;
 #[derive(Deserialize, JsonSchema, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct GetClipboard {
-    /// text, html, image or files; by default the files, else the text, else what there is.
+    /// By default the files, else the text, else what there is.
     #[serde(rename = "type")]
     pub kind: Option<Kind>,
     /// clipboard, or primary: what is marked with the pointer.
     pub selection: Selection,
     /// At most this much of a text; 100000 by default.
     pub max_bytes: Option<Ranged<1, 10_000_000>>,
-    /// Save it here whole instead of returning it: a text as UTF-8, a picture as PNG.
+    /// Save all of it here instead of returning it.
     pub file_path: Option<String>,
     /// Replace a file that is there.
     pub overwrite: bool,
@@ -383,13 +383,13 @@ impl Copies {
 }
 
 /// Put something on the clipboard: a text, HTML, a picture or files; several together are forms of one thing,
-/// of which an application takes what it can. It stays there when Deskhand ends.
+/// of which an application takes what it can.
 #[derive(Deserialize, JsonSchema, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct SetClipboard {
     /// A plain text.
     pub text: Option<String>,
-    /// HTML. Pass text, too, for applications that take plain text only.
+    /// HTML; pass text as well, for plain text fields.
     pub html: Option<String>,
     /// A picture: the path of a PNG file.
     pub image_path: Option<String>,

@@ -142,7 +142,7 @@ fn focused(cx: &Context) -> Result<Option<Window>> {
 pub struct TypeText {
     /// The text.
     pub text: String,
-    /// Type into this element (ref or selector): it gets the keyboard first, one line with the caret at its end.
+    /// Type into this element (ref or selector); into a line at its end.
     #[serde(default)]
     pub element: Option<String>,
     /// Activate this window first.

@@ -3,11 +3,11 @@
 use super::evidence::short;
 use super::find;
 use crate::call::Context;
-use deskhand_picture::Mark;
 use deskhand_core::element::{Element, Role, Root, State, TreeQuery};
 use deskhand_core::screen::{Bitmap, Source};
 use deskhand_core::window::Window;
 use deskhand_core::{Error, Frame, Rect, Result};
+use deskhand_picture::Mark;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -161,8 +161,8 @@ pub struct MenuList {
     pub note: Option<String>,
 }
 
-/// List the menus of a window with all their items: names, shortcuts, what is enabled and checked. Menus that
-/// can only be read open (GTK 4, Chromium) are opened and closed again, which the reply says.
+/// List a window's menus with all their items: shortcuts, what is enabled and checked. Menus that can only be
+/// read open are opened and closed again; the reply says so.
 #[derive(Deserialize, JsonSchema, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct ListMenuItems {

@@ -37,16 +37,16 @@ pub struct SendNotification {
     /// A line between title and message.
     #[serde(default)]
     pub subtitle: Option<String>,
-    /// A sound: a name of the sound theme (message-new-instant) or the path of a file.
+    /// A name of the sound theme (message-new-instant) or a file.
     #[serde(default)]
     pub sound: Option<String>,
     /// critical stays until it is seen.
     #[serde(default)]
     pub urgency: Urgency,
-    /// Buttons, by what stands on them. What is chosen is seen by list_notifications while it watches.
+    /// Buttons; list_notifications, while it watches, tells which is chosen.
     #[serde(default)]
     pub actions: Vec<String>,
-    /// How long to show it; 0 until it is dismissed. The desktop decides by default.
+    /// How long to show it; 0: until it is dismissed.
     #[serde(default)]
     pub expire_ms: Option<Ranged<0, 86_400_000>>,
 }

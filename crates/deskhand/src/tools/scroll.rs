@@ -246,8 +246,8 @@ pub enum Direction {
     Right,
 }
 
-/// Scroll at a point, in an element, or where the pointer is: by direction with notches of the wheel (3
-/// by default) or with an amount of pixels, or by delta_x and delta_y pixels (positive is right and down).
+/// Scroll at a point, in an element, or where the pointer is: a direction with notches of the wheel (3 by
+/// default) or an amount of pixels, or delta_x and delta_y.
 #[derive(Deserialize, JsonSchema, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct Scroll {

@@ -11,8 +11,8 @@ use std::time::Duration;
 /// The table of this noun.
 pub static TOOLS: &[Row] = &[Row::of::<GetSystemInfo>(), Row::of::<GetBatteryStatus>()];
 
-/// Tell what machine and system this is: operating system, hardware model, processor, memory, kind of
-/// session and desktop. What cannot be found out is left out.
+/// Tell what machine and system this is: operating system, hardware model, processor, memory, kind of session
+/// and desktop.
 #[derive(Deserialize, JsonSchema, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct GetSystemInfo {}

@@ -20,8 +20,7 @@ use std::time::{Duration, Instant};
 /// The table of this noun.
 pub static TOOLS: &[Row] = &[Row::of::<WaitFor>()];
 
-/// Wait until one of these conditions holds: an element, a text, a window, a notification is there, something
-/// is copied, the pixels rest, a process has ended. The reply says which came true.
+/// Wait until one of these holds, for timeout_ms at the most (10 s by default). The reply says which.
 #[derive(Deserialize, JsonSchema, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct WaitFor {
