@@ -58,6 +58,9 @@ pub struct Window {
     pub focused: bool,
     /// Whether it is a dialog, a menu or another window of passing nature.
     pub transient: bool,
+    /// Whether its process may do what ours may not: it is another user's, or runs as administrator. Input
+    /// there would do it on our behalf.
+    pub elevated: bool,
 }
 
 /// Sees and arranges windows. A method that changes something returns as soon as the request is made:

@@ -1,6 +1,7 @@
 //! The one path that every request takes: name and JSON in, a reply and one log line out.
 
 use crate::arguments;
+use crate::encode;
 use crate::images::Images;
 use crate::log;
 use crate::notices::Notices;
@@ -39,11 +40,10 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Config {
-        let input_ms = std::env::var("MCP_MOUSE_TIMEOUT_MS").ok().and_then(|text| text.parse().ok());
         Config {
             policy: Policy::default(),
             timeout: Duration::from_secs(10),
-            input_timeout: Duration::from_millis(input_ms.filter(|ms| 0 < *ms).unwrap_or(5000)),
+            input_timeout: Duration::from_secs(5),
             write_folders: std::env::current_dir().ok().into_iter().chain([std::env::temp_dir()]).collect(),
             settle: Duration::from_millis(100),
             window_patience: Duration::from_millis(2000),
@@ -230,7 +230,8 @@ impl Server {
             }
             cx.enter(row, bound)
         }))
-        .unwrap_or_else(|panic| Err(panicked(row, &*panic)));
+        .unwrap_or_else(|panic| Err(panicked(row, &*panic)))
+        .map_err(|error| row.shape(&arguments, error));
         self.log(&cx, row, effect, &arguments, started, &result);
         result
     }
@@ -245,9 +246,9 @@ impl Server {
         result: &Result<Reply>,
     ) {
         let error = result.as_ref().err();
-        let evidence = match result {
-            Ok(Reply::Data(data)) => data.get("effect").cloned().unwrap_or(Value::Null),
-            _ => Value::Null,
+        let said = |names: &[&str]| match result {
+            Ok(Reply::Data(data)) => names.iter().find_map(|name| data.get(name)).cloned(),
+            _ => None,
         };
         let internal = error.filter(|error| matches!(error.code, Code::Internal | Code::Backend));
         // What is wrong with a value is told to the caller, perhaps with the value: a secret stays out of the log.
@@ -259,11 +260,17 @@ impl Server {
                 "correlation": cx.correlation,
                 "client": cx.client.id,
                 "tool": row.name,
+                // For tools that do several things.
+                "action": arguments.get("action"),
                 "effect": effect,
                 "arguments": arguments,
                 "outcome": if error.is_none() { "ok" } else { "error" },
-                "evidence": evidence,
+                "evidence": said(&["effect"]),
+                // Where the pointer was left, on the desktop or on the monitor.
+                "pointer": said(&["pointer", "final_position"]),
+                "monitor": said(&["monitorIndex"]),
                 "code": error.map(|error| error.code),
+                "error_code": error.and_then(encode::shown).map(|shown| &shown["error_code"]),
                 "message": told.map(|error| &error.message),
                 "os": internal.and_then(|error| error.detail.os.as_ref()),
                 "duration_ms": (started.elapsed().as_secs_f64() * 100_000.0).round() / 100.0,
@@ -303,7 +310,8 @@ impl Context<'_> {
             client: self.client,
             correlation: format!("{}.{place}", self.correlation),
         };
-        let result = bound.and_then(|bound| cx.enter(row, bound));
+        let result =
+            bound.and_then(|bound| cx.enter(row, bound)).map_err(|error| row.shape(&arguments, error));
         self.server.log(&cx, row, effect, &arguments, started, &result);
         result
     }

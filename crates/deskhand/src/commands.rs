@@ -231,14 +231,14 @@ pub fn tools(arguments: &ToolsArguments) -> Result<ExitCode, Failure> {
                 .ok_or_else(|| Failure::Usage(deskhand::call::unknown_tool(name)))?;
             match arguments.output {
                 OutputForm::Text => page(row),
-                OutputForm::Json => format!("{:#}", listing(&[row])[0]),
+                OutputForm::Json => format!("{:#}", listing(&[row], arguments.profile.0)[0]),
             }
         }
         None => {
             let rows = arguments.profile.0.rows();
             match arguments.output {
                 OutputForm::Text => table(&rows, arguments.profile.0),
-                OutputForm::Json => format!("{:#}", listing(&rows)),
+                OutputForm::Json => format!("{:#}", listing(&rows, arguments.profile.0)),
             }
         }
     };
@@ -246,10 +246,8 @@ pub fn tools(arguments: &ToolsArguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn listing(rows: &[&'static Row]) -> Value {
-    rows.iter()
-        .map(|row| serde_json::to_value(deskhand::profiles::Listed::of(row)).unwrap_or_default())
-        .collect()
+fn listing(rows: &[&'static Row], profile: Profile) -> Value {
+    rows.iter().map(|row| serde_json::to_value(profile.show(row)).unwrap_or_default()).collect()
 }
 
 /// The tools in their groups, a line each.

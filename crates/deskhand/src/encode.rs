@@ -9,6 +9,32 @@ use std::fmt::Write;
 /// The longest error text that every client shows whole.
 const LONGEST_ERROR: usize = 10_000;
 
+/// A failure in the shape of the contract that its tool keeps. It travels with the error, which stays what it
+/// is to everything but an encoding.
+#[derive(Debug)]
+struct Shown(Value);
+
+impl std::fmt::Display for Shown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Shown {}
+
+/// Lets clients see this object instead of the error's own.
+pub fn show_as(mut error: Error, shown: Value) -> Error {
+    // What was underneath stands in the detail as text.
+    error.source = Some(Box::new(Shown(shown)));
+    error
+}
+
+/// What clients see instead of the error's own object, if anything.
+pub fn shown(error: &Error) -> Option<&Value> {
+    let source = error.source.as_ref()?;
+    source.downcast_ref::<Shown>().map(|shown| &shown.0)
+}
+
 /// The `result` member of `tools/call`, by the MCP specification ("Tool Result").
 pub fn mcp(result: &Result<Reply>) -> Value {
     let mut line = Line::default();
@@ -51,6 +77,12 @@ pub fn write_mcp(whole: &mut Line, result: &Result<Reply>, typed: bool) {
         Err(error) => {
             line.extend_from_slice(br#"{"type":"text","text":"#);
             write_string(line, &error_text(error));
+            if let Some(shown) = shown(error) {
+                line.extend_from_slice(br#"}],"structuredContent":"#);
+                line.extend_from_slice(shown.to_string().as_bytes());
+                line.extend_from_slice(br#","isError":true}"#);
+                return;
+            }
         }
     }
     line.extend_from_slice(br#"}],"isError":"#);
@@ -64,6 +96,9 @@ fn write_string(line: &mut Vec<u8>, text: &str) {
 
 /// An error as its JSON, cut where a client would cut it.
 pub fn error_text(error: &Error) -> String {
+    if let Some(shown) = shown(error) {
+        return shown.to_string();
+    }
     let mut text = serde_json::to_string(error).unwrap_or_else(|_| error.to_string());
     if text.len() > LONGEST_ERROR {
         let short = Error::new(error.code, error.message.chars().take(2000).collect::<String>());
@@ -78,7 +113,10 @@ pub fn json(result: &Result<Reply>) -> Value {
         Ok(Reply::Picture(picture)) => picture.data.clone(),
         Ok(Reply::Reading(text)) => json!(text),
         Ok(Reply::Data(data)) => data.clone(),
-        Err(error) => serde_json::to_value(error).unwrap_or_else(|_| json!(error.to_string())),
+        Err(error) => match shown(error) {
+            Some(shown) => shown.clone(),
+            None => serde_json::to_value(error).unwrap_or_else(|_| json!(error.to_string())),
+        },
     }
 }
 

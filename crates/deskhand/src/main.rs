@@ -227,6 +227,22 @@ struct LimitArguments {
     #[arg(long, value_name = "N", env = "DESKHAND_TIMEOUT_MS", hide_env_values = true,
         value_parser = clap::value_parser!(u64).range(1..))]
     timeout_ms: Option<u64>,
+    /// The same for pointer and keyboard; 5000 by default.
+    #[arg(long, value_name = "N", env = "MCP_MOUSE_TIMEOUT_MS", hide_env_values = true,
+        value_parser = input_timeout)]
+    input_timeout_ms: Option<u64>,
+}
+
+/// A clear word about a wrong variable: the option of its name may be nowhere on the command line.
+fn input_timeout(text: &str) -> Result<u64, String> {
+    const LONGEST: u64 = 3_600_000;
+    let wrong = || {
+        format!(
+            "MCP_MOUSE_TIMEOUT_MS (or --input-timeout-ms) has to be a whole number of milliseconds from 1 to \
+             {LONGEST}, such as 5000"
+        )
+    };
+    text.trim().parse().ok().filter(|ms| (1..=LONGEST).contains(ms)).ok_or_else(wrong)
 }
 
 #[derive(Clone, Copy, Default, PartialEq, ValueEnum)]
@@ -269,10 +285,11 @@ impl LimitArguments {
         };
         if let Some(ms) = self.timeout_ms {
             config.timeout = Duration::from_millis(ms);
-            // The variable is about pointer and keyboard alone, so it counts more for these.
-            if std::env::var_os("MCP_MOUSE_TIMEOUT_MS").is_none() {
-                config.input_timeout = config.timeout;
-            }
+            config.input_timeout = config.timeout;
+        }
+        if let Some(ms) = self.input_timeout_ms {
+            // It is about pointer and keyboard alone, so it counts more for these.
+            config.input_timeout = Duration::from_millis(ms);
         }
         config
     }

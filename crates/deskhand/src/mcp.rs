@@ -78,8 +78,7 @@ pub async fn serve<R, W>(
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let client = server.client("mcp");
-    let (lines, wire, writing) =
-        lines::open(server.clone(), client.clone(), input, output, options.longest_line);
+    let (lines, wire, writing) = lines::open(server.clone(), client.clone(), input, output, &options);
     let handler = Mcp::new(server.clone(), client.clone(), options);
     let serving = serve_directly(handler, lines, None).waiting();
     tokio::pin!(serving, stop);
@@ -238,6 +237,7 @@ impl ServerHandler for Mcp {
             return Ok(CallToolResult::success(Vec::new()).into());
         }
         let arguments = request.arguments.map_or(Value::Null, Value::Object);
+        let arguments = self.options.profile.adapt(&request.name, arguments);
         let Some(prepared) = self.server.prepare(&self.client, &request.name, arguments, None) else {
             let error = unknown_tool(&request.name);
             return Err(ErrorData::invalid_params(error.message, serde_json::to_value(&error.detail).ok()));
@@ -347,6 +347,12 @@ const ADVICE: &[(&[&str], &str)] = &[
         &["take_screenshot", "click"],
         "Take a screenshot where elements do not tell enough. Coordinates that you read off a picture need \
          its id: pass image=i7 with x and y. Without it, x and y are pixels of the whole desktop.",
+    ),
+    (
+        &["mouse_control", "take_screenshot"],
+        "mouse_control takes pixels of one monitor: take_screenshot with display=1 shows monitorIndex=1 pixel \
+         by pixel. Without x and y it acts where the pointer is. `effect` tells whether a consequence was seen: \
+         look again before you repeat what is not confirmed.",
     ),
     (
         &["click"],

@@ -4,6 +4,7 @@
 
 use crate::arguments;
 use crate::call::Context;
+use crate::encode;
 use deskhand_core::{Code, Error, Result};
 use schemars::generate::SchemaSettings;
 use schemars::transform::Transform;
@@ -30,6 +31,9 @@ pub trait Tool: DeserializeOwned + JsonSchema + Send + 'static {
     const SECRET: &'static [&'static str] = &[];
     /// Parameters that are taken and not listed: other tool sets have them.
     const HIDDEN: &'static [&'static str] = &[];
+    /// How its failures are shown where the contract that it keeps has a shape of its own for them: what
+    /// clients see of the arguments as they came and of what went wrong.
+    const FAILURE: Option<fn(&Value, &Error) -> Value> = None;
     /// Which group of the full set it belongs to, for listing and `enable_tools`.
     const GROUP: Group;
     /// What it answers.
@@ -153,6 +157,7 @@ pub struct Row {
     pub secret: &'static [&'static str],
     /// Parameters that are taken and not listed.
     pub hidden: &'static [&'static str],
+    failure: Option<fn(&Value, &Error) -> Value>,
     schema: fn() -> Value,
     output: fn() -> Option<Value>,
     bind: fn(Value) -> Result<Bound>,
@@ -187,6 +192,7 @@ impl Row {
             aliases: T::ALIASES,
             secret: T::SECRET,
             hidden: T::HIDDEN,
+            failure: T::FAILURE,
             schema: schema_of::<T>,
             output: <T::Output as Output>::schema,
             bind: bind::<T>,
@@ -206,6 +212,17 @@ impl Row {
     /// What the tool does, for the model and the documentation.
     pub fn description(&self) -> &'static str {
         &self.made().description
+    }
+
+    /// The failure of a call as its clients are to see it.
+    pub fn shape(&self, arguments: &Value, error: Error) -> Error {
+        match self.failure {
+            Some(show) if encode::shown(&error).is_none() => {
+                let shown = show(arguments, &error);
+                encode::show_as(error, shown)
+            }
+            _ => error,
+        }
     }
 
     /// Takes arguments in three steps: other names rewritten, the schema checked with all faults at once,

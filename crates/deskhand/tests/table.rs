@@ -3,6 +3,7 @@
 use deskhand::profiles::{Listed, Profile};
 use deskhand::tool::{COMMON_ERRORS, Effect, Row};
 use deskhand::tools;
+use deskhand::tools::mouse_control;
 use deskhand_core::Code;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
@@ -26,7 +27,7 @@ fn names_are_unique_and_fit_every_client() {
 
 #[test]
 fn every_tool_and_parameter_is_documented() {
-    for row in tools::rows() {
+    for row in tools::all() {
         assert!(row.description().ends_with('.'), "{} has no sentence", row.name);
         for (name, schema) in properties(row) {
             let documented = name == "timeout_ms" || schema["description"].is_string();
@@ -37,7 +38,7 @@ fn every_tool_and_parameter_is_documented() {
 
 #[test]
 fn schemas_are_plain_enough_for_every_client() {
-    for row in tools::rows() {
+    for row in tools::all() {
         for schema in [Some(row.input_schema()), row.output_schema()].into_iter().flatten() {
             assert_eq!(schema["type"], "object", "{}: {schema}", row.name);
             for choice in ["oneOf", "anyOf", "allOf", "if", "$ref", "$defs", "enum"] {
@@ -54,7 +55,7 @@ fn schemas_are_plain_enough_for_every_client() {
 
 #[test]
 fn errors_are_named_once_and_not_repeated_from_the_common_ones() {
-    for row in tools::rows() {
+    for row in tools::all() {
         let mut seen = HashSet::new();
         for code in row.errors {
             assert!(seen.insert(code), "{} names {code} twice", row.name);
@@ -100,10 +101,12 @@ fn documentation() -> String {
     text.push_str(".\n");
     let standard: HashSet<&str> = Profile::Standard.rows().iter().map(|row| row.name).collect();
     let mut group = None;
-    for row in tools::rows() {
-        if group != Some(row.group) {
-            group = Some(row.group);
-            let _ = write!(text, "\n## {:?}\n", row.group);
+    let headings = tools::rows().map(|row| (row, format!("{:?}", row.group)));
+    let others = tools::adapters().map(|row| (row, "Tools of other sets".to_owned()));
+    for (row, heading) in headings.chain(others) {
+        if group.as_ref() != Some(&heading) {
+            let _ = write!(text, "\n## {heading}\n");
+            group = Some(heading);
         }
         let mark = if standard.contains(row.name) { " ●" } else { "" };
         let _ = write!(text, "\n### `{}`{mark}\n\n{}\n\n", row.name, row.description());
@@ -119,6 +122,18 @@ fn documentation() -> String {
         }
         if !row.errors.is_empty() {
             let _ = write!(text, " Errors: {}.", names(row.errors));
+        }
+        if row.name == "mouse_control" {
+            let others = mouse_control::CODES.iter();
+            let others: Vec<String> =
+                others.map(|(ours, theirs)| format!("`{theirs}` for `{ours}`")).collect();
+            let _ = write!(
+                text,
+                " Its clients know some codes by other names: {}; a wrong `action` is `invalid_action`, a wrong \
+                 `direction` `invalid_scroll_direction`. A drag whose window goes away succeeds with `partial` and \
+                 `window_lost_during_drag`.",
+                others.join(", ")
+            );
         }
         text.push('\n');
         let required: Vec<&str> = row.input_schema()["required"]

@@ -81,6 +81,7 @@ pub(super) struct Temper {
     pub asks_before_closing: bool,
     pub silent: BTreeSet<u32>,
     pub stubborn: BTreeSet<u32>,
+    pub elevated: BTreeSet<u32>,
     pub untypeable: Vec<char>,
     /// After so many more typed characters this window takes the keyboard.
     pub thief: Option<(usize, WindowId)>,
@@ -320,6 +321,11 @@ impl World {
     /// An application does not end when it is asked to.
     pub fn make_stubborn(&mut self, pid: u32) {
         self.temper.stubborn.insert(pid);
+    }
+
+    /// An application runs with more rights than we have.
+    pub fn elevate(&mut self, pid: u32) {
+        self.temper.elevated.insert(pid);
     }
 
     /// Characters that this keyboard cannot type.
@@ -611,6 +617,7 @@ impl World {
             state: window.state,
             focused: self.active == Some(id),
             transient: window.transient || window.popup,
+            elevated: self.temper.elevated.contains(&window.pid),
         })
     }
 

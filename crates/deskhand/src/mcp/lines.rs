@@ -7,10 +7,12 @@
 //!
 //! It knows nothing of tools beyond `Server::prepare`, and nothing of files and pipes.
 
+use super::Options;
 use crate::call::{Client, Prepared, Server, unknown_tool};
 use crate::encode;
 use crate::line::Line;
 use crate::log;
+use crate::profiles::Profile;
 use crate::tool::Reply;
 use deskhand_core::Result;
 use deskhand_core::call::Cancellation;
@@ -50,6 +52,7 @@ pub struct Lines<R> {
     input: BufReader<R>,
     line: Vec<u8>,
     longest: usize,
+    profile: Profile,
     /// The rest of a line that was too long is dropped.
     skipping: bool,
     /// What is left of the batch that was read last.
@@ -134,7 +137,7 @@ pub fn open<R, W>(
     client: Arc<Client>,
     input: R,
     output: W,
-    longest: usize,
+    options: &Options,
 ) -> (Lines<R>, Arc<Wire>, tokio::task::JoinHandle<()>)
 where
     R: AsyncRead + Unpin + Send + 'static,
@@ -153,7 +156,8 @@ where
     let lines = Lines {
         input: BufReader::with_capacity(64 * 1024, input),
         line: Vec::new(),
-        longest,
+        longest: options.longest_line,
+        profile: options.profile,
         skipping: false,
         waiting: VecDeque::new(),
         ended: None,
@@ -418,6 +422,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                 Some(Value::Object(meta)) => meta,
                 Some(_) => return refuse("The member _meta has to be an object.", None),
             };
+            let arguments = self.profile.adapt(&name, arguments);
             let Some(prepared) = self.server.prepare(&self.client, &name, arguments, None) else {
                 let error = unknown_tool(&name);
                 return refuse(&error.message, serde_json::to_value(&error.detail).ok());

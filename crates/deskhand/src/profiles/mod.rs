@@ -14,17 +14,20 @@ pub enum Profile {
     Standard,
     /// Every canonical tool.
     Full,
+    /// `mouse_control` and what goes with it.
+    MouseControl,
 }
 
 impl Profile {
     /// Every profile.
-    pub const ALL: &'static [Profile] = &[Profile::Standard, Profile::Full];
+    pub const ALL: &'static [Profile] = &[Profile::Standard, Profile::Full, Profile::MouseControl];
 
     /// The name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Profile::Standard => "standard",
             Profile::Full => "full",
+            Profile::MouseControl => "mouse-control",
         }
     }
 
@@ -38,12 +41,45 @@ impl Profile {
         match self {
             Profile::Standard => STANDARD.iter().filter_map(|name| tools::row(name)).collect(),
             Profile::Full => tools::rows().collect(),
+            Profile::MouseControl => MOUSE_CONTROL.iter().filter_map(|name| tools::row(name)).collect(),
         }
+    }
+
+    /// Whether pictures come in native size unless the caller says otherwise.
+    const fn is_native(self) -> bool {
+        match self {
+            Profile::Standard | Profile::Full => false,
+            // Its coordinates are pixels of a monitor: those of a picture that was not scaled.
+            Profile::MouseControl => true,
+        }
+    }
+
+    /// The arguments of a call with what the profile takes for granted.
+    pub fn adapt(self, name: &str, arguments: Value) -> Value {
+        if self.is_native() && name == "take_screenshot" {
+            return tools::screen::native(arguments);
+        }
+        arguments
     }
 
     /// The rows as `tools/list` shows them, without what policy denies.
     pub fn list(self, server: &Server) -> Vec<Listed> {
-        self.rows().into_iter().filter(|row| server.config.policy.lists(row)).map(Listed::of).collect()
+        self.rows()
+            .into_iter()
+            .filter(|row| server.config.policy.lists(row))
+            .map(|row| self.show(row))
+            .collect()
+    }
+
+    /// A row as this profile lists it.
+    pub fn show(self, row: &'static Row) -> Listed {
+        let mut listed = Listed::of(row);
+        if self.is_native() && row.name == "take_screenshot" {
+            let size = &mut listed.input_schema["properties"];
+            size["max_width"]["description"] = json!("At most this wide; native by default.");
+            size["max_bytes"]["description"] = json!("At most this much base64; any by default.");
+        }
+        listed
     }
 }
 
@@ -79,6 +115,9 @@ const STANDARD: &[&str] = &[
     "send_notification",
     "run_steps",
 ];
+
+/// The pointer in one tool, and what tells where to put it.
+const MOUSE_CONTROL: &[&str] = &["mouse_control", "take_screenshot", "list_displays", "list_windows"];
 
 /// One tool as `tools/list` shows it, by the MCP specification ("Tool").
 #[derive(Clone, Debug, Serialize)]

@@ -12,6 +12,7 @@ pub mod keyboard;
 pub mod marks;
 pub mod menu_buttons;
 pub mod menus;
+pub mod mouse_control;
 pub mod notifications;
 pub mod ocr;
 pub mod page;
@@ -52,6 +53,10 @@ static TABLES: &[&[Row]] = &[
     steps::TOOLS,
 ];
 
+/// Tools that keep the contract of another tool set. They act through the canonical ones, can be called
+/// under every profile and are listed by their own.
+static ADAPTERS: &[&[Row]] = &[mouse_control::TOOLS];
+
 /// Another name of a tool, with the arguments it adds or changes.
 pub struct Alias {
     /// The other name.
@@ -81,9 +86,19 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
     TABLES.iter().flat_map(|table| table.iter())
 }
 
-/// The canonical tool of this name.
+/// Every tool that keeps the contract of another tool set.
+pub fn adapters() -> impl Iterator<Item = &'static Row> {
+    ADAPTERS.iter().flat_map(|table| table.iter())
+}
+
+/// Every tool that has a row.
+pub fn all() -> impl Iterator<Item = &'static Row> {
+    rows().chain(adapters())
+}
+
+/// The tool of this name.
 pub fn row(name: &str) -> Option<&'static Row> {
-    rows().find(|row| row.name == name)
+    all().find(|row| row.name == name)
 }
 
 /// Every other name.
@@ -93,7 +108,7 @@ pub fn aliases() -> impl Iterator<Item = &'static Alias> {
 
 /// Every name that can be called.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    rows().map(|row| row.name).chain(aliases().map(|alias| alias.name))
+    all().map(|row| row.name).chain(aliases().map(|alias| alias.name))
 }
 
 /// The tool that a name stands for, with its arguments as the tool takes them.

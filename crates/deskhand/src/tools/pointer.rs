@@ -12,6 +12,7 @@ use deskhand_core::element::{Element, Role};
 use deskhand_core::geometry::require_on_screen;
 use deskhand_core::input::{Button, Hands, Held};
 use deskhand_core::key::Modifier;
+use deskhand_core::window::Window;
 use deskhand_core::{Code, Error, Point, Rect, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,6 +48,20 @@ pub const POINT_ERRORS: &[Code] = &[
     Code::Busy,
 ];
 
+/// The same, and that what lies there is not to be pressed.
+const PRESS_ERRORS: &[Code] = &[
+    Code::CoordinatesOutOfBounds,
+    Code::InvalidCoordinates,
+    Code::DisplayNotFound,
+    Code::WindowNotFound,
+    Code::AmbiguousTarget,
+    Code::TargetChanged,
+    Code::WindowMinimized,
+    Code::ElevatedProcessTarget,
+    Code::SecureDesktopActive,
+    Code::Busy,
+];
+
 /// The same, and what a click in an element can fail with besides.
 const CLICK_ERRORS: &[Code] = &[
     Code::CoordinatesOutOfBounds,
@@ -61,6 +76,7 @@ const CLICK_ERRORS: &[Code] = &[
     Code::ElementNotActionable,
     Code::InvalidSelector,
     Code::PermissionDenied,
+    Code::ElevatedProcessTarget,
     Code::SecureDesktopActive,
     Code::Busy,
 ];
@@ -140,13 +156,26 @@ impl Tool for Click {
                 window: self.window.as_deref(),
                 image: self.image.as_deref(),
             };
-            click_at(cx, at.resolve(cx)?, self.button, count, &self.modifiers, settle)?
+            let point = at.resolve(cx)?;
+            let window = window_under(cx, point)?;
+            target::require_not_elevated(window.as_ref())?;
+            let press = Press { button: self.button, count, modifiers: &self.modifiers, settle };
+            click_in(cx, window, point, press, None)?
         };
         if self.show_animation.is_some() {
             acted.ignored.push("show_animation");
         }
         Ok(Data(acted))
     }
+}
+
+/// How something is clicked.
+#[derive(Clone, Copy)]
+struct Press<'a> {
+    button: Button,
+    count: u32,
+    modifiers: &'a [Modifier],
+    settle: Duration,
 }
 
 /// Clicks at a point, or where the pointer is, and reports the consequence.
@@ -171,6 +200,28 @@ pub fn click_watched(
     settle: Duration,
     element: Option<&Element>,
 ) -> Result<Acted> {
+    let window = window_under(cx, point)?;
+    click_in(cx, window, point, Press { button, count, modifiers, settle }, element)
+}
+
+/// The window at a point, or under the pointer, as it is before anything moves.
+fn window_under(cx: &Context, point: Option<Point>) -> Result<Option<Window>> {
+    let place = match point {
+        Some(point) => point,
+        None => cx.desktop.input_state(&cx.call)?.position,
+    };
+    // A desktop that cannot tell its windows can still be clicked.
+    Ok(cx.desktop.windows.at(&cx.call, place).ok().flatten())
+}
+
+fn click_in(
+    cx: &Context,
+    window: Option<Window>,
+    point: Option<Point>,
+    press: Press<'_>,
+    element: Option<&Element>,
+) -> Result<Acted> {
+    let Press { button, count, modifiers, settle } = press;
     let mut hands = cx.desktop.input(&cx.call)?;
     let place = match point {
         Some(point) => hands.move_to(point)?,
@@ -178,7 +229,6 @@ pub fn click_watched(
     };
     arrived(point, place)?;
     let looks = !settle.is_zero();
-    let window = cx.desktop.windows.at(&cx.call, place).ok().flatten();
     hands.click_for(window.as_ref().and_then(|window| window.pid));
     if looks && let (Some(window), Some(_)) = (&window, point) {
         // What merely passing over it does (a highlight, a tool tip) is no consequence of the click.
@@ -385,7 +435,7 @@ pub struct Holding {
 impl Tool for LeftMouseDown {
     const NAME: &'static str = "left_mouse_down";
     const EFFECT: Effect = Effect::Input;
-    const ERRORS: &'static [Code] = POINT_ERRORS;
+    const ERRORS: &'static [Code] = PRESS_ERRORS;
     const GROUP: Group = Group::Pointer;
     type Output = Data<Holding>;
 
@@ -397,7 +447,9 @@ impl Tool for LeftMouseDown {
             window: self.window.as_deref(),
             image: self.image.as_deref(),
         };
-        let place = go(cx, at.resolve(cx)?)?;
+        let point = at.resolve(cx)?;
+        target::require_not_elevated(window_under(cx, point)?.as_ref())?;
+        let place = go(cx, point)?;
         let limit = self.duration_ms.map_or(LONGEST_HOLD, Ranged::milliseconds);
         cx.desktop.hand_over(&cx.call, cx.client.id, Held::Button(self.button), limit)?;
         let down = cx.desktop.input_state(&cx.call)?.buttons.contains(&self.button);

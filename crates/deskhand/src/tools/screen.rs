@@ -34,8 +34,8 @@ pub static ALIASES: &[Alias] = &[
     same("get_display_info", "list_displays"),
 ];
 
-/// These names promise the native size.
-fn native(arguments: Value) -> Value {
+/// What promises the native size.
+pub fn native(arguments: Value) -> Value {
     let arguments = with(arguments, "max_width", json!(0));
     let arguments = with(arguments, "max_height", json!(0));
     with(arguments, "max_bytes", json!(0))

@@ -3,7 +3,7 @@
 use super::elements::{in_view, place_of};
 use super::evidence::{Acted, Seen, Witness};
 use super::find::{self, Which};
-use super::target::At;
+use super::target::{At, require_not_elevated};
 use super::{Alias, with};
 use crate::call::Context;
 use crate::tool::{Data, Effect, Group, Ranged, Row, Tool};
@@ -12,7 +12,7 @@ use deskhand_core::geometry::display_at;
 use deskhand_core::input::Button;
 use deskhand_core::key::Modifier;
 use deskhand_core::screen::{Bitmap, Source};
-use deskhand_core::window::Window;
+use deskhand_core::window::{Window, WindowId};
 use deskhand_core::{Code, Error, Point, Rect, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -90,18 +90,19 @@ impl Tool for Drag {
         Code::PermissionDenied,
         Code::AmbiguousTarget,
         Code::TargetChanged,
+        Code::ElevatedProcessTarget,
         Code::SecureDesktopActive,
         Code::Busy,
     ];
     const GROUP: Group = Group::Pointer;
-    type Output = Data<Acted>;
+    type Output = Data<Dragged>;
 
     fn patience(&self) -> Duration {
         self.duration_ms.map_or(Duration::ZERO, Ranged::milliseconds)
             + self.settle_ms.map_or(Duration::ZERO, Ranged::milliseconds)
     }
 
-    fn call(self, cx: &Context) -> Result<Data<Acted>> {
+    fn call(self, cx: &Context) -> Result<Data<Dragged>> {
         let start = self.end_of_way(cx, self.from_element.as_deref(), self.start_x, self.start_y)?;
         let (end, target) =
             self.end_of_way(cx, self.to_element.as_deref(), self.end_x, self.end_y)?.ok_or_else(|| {
@@ -117,13 +118,17 @@ impl Tool for Drag {
         let settle = self.settle_ms.map_or(cx.server.config.settle, Ranged::milliseconds);
 
         let mut hands = cx.desktop.input(&cx.call)?;
+        // Asked before anything hangs on the pointer: what is dragged has a window of its own there.
+        let at = |point| cx.desktop.windows.at(&cx.call, point).ok().flatten();
+        let (source, there) = (at(start.map_or(hands.before().position, |(start, _)| start)), at(end));
+        for window in [&source, &there] {
+            require_not_elevated(window.as_ref())?;
+        }
         if let Some((start, _)) = start {
             hands.move_to(start)?;
         }
         let from = hands.position()?;
-        // Asked before anything hangs on the pointer: what is dragged has a window of its own there.
-        let at = |point| cx.desktop.windows.at(&cx.call, point).ok().flatten();
-        let (source, there) = (at(from), at(end));
+        let known = window_ids(cx);
         let area = target.filter(|bounds| bounds.contains(end));
         let area = area.unwrap_or(Rect::new(end.x, end.y, 1, 1).grown(8));
         let picture = Picture::of(cx, area);
@@ -141,6 +146,13 @@ impl Tool for Drag {
         hands.release(self.button)?;
         let place = hands.position()?;
         drop(hands);
+        let left = window_ids(cx);
+        // What cannot be told is not missed.
+        let has =
+            |ids: &Option<Vec<WindowId>>, window: &Window| ids.as_ref().map(|ids| ids.contains(&window.id));
+        let gone = |window: &Window| has(&known, window) == Some(true) && has(&left, window) == Some(false);
+        let window_lost = [&source, &there].into_iter().flatten().find(|window| gone(window));
+        let window_lost = window_lost.map(|window| window.title.clone());
         let mut acted = words.conclude(cx, settle, None)?;
         if acted.effect == Seen::NoChangeSeen
             && let Some(picture) = picture
@@ -154,8 +166,29 @@ impl Tool for Drag {
         }
         let evidence = acted.evidence.take();
         acted.evidence = evidence.map(|evidence| format!("dragged {from} → {place}; {evidence}"));
-        Ok(Data(acted.at(cx, place, there.as_ref())))
+        if let Some(lost) = &window_lost {
+            // What changed there then is that it is gone.
+            acted = Acted::unverified(format!("The window {lost:?} went away during the drag."));
+        }
+        Ok(Data(Dragged { acted: acted.at(cx, place, there.as_ref()), window_lost }))
     }
+}
+
+/// What was dragged.
+#[derive(Serialize, JsonSchema)]
+pub struct Dragged {
+    /// What was seen of it.
+    #[serde(flatten)]
+    pub acted: Acted,
+    /// The title of the window at the start or the end that went away meanwhile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window_lost: Option<String>,
+}
+
+/// The windows that there are, where that can be told.
+fn window_ids(cx: &Context) -> Option<Vec<WindowId>> {
+    let windows = cx.desktop.windows.list(&cx.call).ok()?;
+    Some(windows.into_iter().map(|window| window.id).collect())
 }
 
 /// A part of the screen before a drag. That something was drawn there says nothing: what hangs on the
@@ -319,6 +352,7 @@ impl Tool for Scroll {
         Code::PermissionDenied,
         Code::AmbiguousTarget,
         Code::TargetChanged,
+        Code::ElevatedProcessTarget,
         Code::SecureDesktopActive,
         Code::Busy,
     ];
@@ -334,11 +368,13 @@ impl Tool for Scroll {
         let settle = self.settle_ms.map_or(Duration::from_millis(200), Ranged::milliseconds);
         let (point, element) = self.place(cx)?;
         let mut hands = cx.desktop.input(&cx.call)?;
+        let target = point.unwrap_or(hands.before().position);
+        let window = cx.desktop.windows.at(&cx.call, target).ok().flatten();
+        require_not_elevated(window.as_ref())?;
         if let Some(point) = point {
             hands.move_to(point)?;
         }
         let place = hands.position()?;
-        let window = cx.desktop.windows.at(&cx.call, place).ok().flatten();
         let area = element
             .as_ref()
             .and_then(|element| element.bounds)

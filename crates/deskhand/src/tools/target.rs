@@ -211,6 +211,21 @@ pub fn shown(window: Window) -> Result<Window> {
     }
 }
 
+/// Refuses a window whose process may do what ours may not, before any input is made there: input would be a
+/// way round the system's own borders.
+pub fn require_not_elevated(window: Option<&Window>) -> Result<()> {
+    let Some(window) = window.filter(|window| window.elevated) else { return Ok(()) };
+    let process = window.pid.map_or(String::new(), |pid| format!(" (process {pid})"));
+    Err(Error::new(
+        Code::ElevatedProcessTarget,
+        format!(
+            "The window {:?} there belongs to another user or to an administrator{process}; no input was made.",
+            window.title
+        ),
+    )
+    .remedy("Let the person at the desktop do it, or act on another window."))
+}
+
 /// The running applications that a name stands for: a pid, a resource name, an id or a name. Never empty.
 pub fn applications(cx: &Context, name: &str) -> Result<Vec<Running>> {
     let running = cx.desktop.apps.running(&cx.call)?;

@@ -184,7 +184,7 @@ fn near_names_are_offered_for_an_unknown_tool() {
     let error = deskhand::call::unknown_tool("mouse");
     expect![[r#"
         invalid_argument: There is no tool called "mouse".
-          found: move_mouse; mouse_move; left_mouse_up; left_mouse_down
+          found: move_mouse; mouse_move; left_mouse_up; mouse_control; left_mouse_down
           remedy: List the tools for their names."#]]
     .assert_eq(&crate::desk::print(&Err(error)));
     let error = deskhand::call::unknown_tool("");

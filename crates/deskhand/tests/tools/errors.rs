@@ -53,6 +53,7 @@ fn ordinary(desk: &Desk, tool: &str) -> Value {
             desk.data("left_mouse_down", json!({ "x": 88, "y": 106 }));
             json!({})
         }
+        "mouse_control" => json!({ "action": "click", "x": 88, "y": 106, "monitorIndex": 0 }),
         "drag" => json!({ "start_x": 480, "start_y": 106, "end_x": 540, "end_y": 106, "duration_ms": 0 }),
         "scroll" => json!({ "direction": "down", "x": 500, "y": 300 }),
         "type_text" => json!({ "text": "Hello" }),
@@ -172,7 +173,7 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
                 "activate_app" => "windows",
                 "gesture" => "touch",
                 "left_mouse_up" | "drag" | "move_mouse" | "click" | "double_click" => "input",
-                "left_mouse_down" | "scroll" | "cursor_position" => "input",
+                "left_mouse_down" | "scroll" | "cursor_position" | "mouse_control" => "input",
                 _ => match row.group {
                     Group::Pointer | Group::Keyboard => "input",
                     Group::Screen => "screen",
@@ -219,6 +220,14 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
             for what in EVERYTHING {
                 desk.control.fail_always(what, || panic!("{DEFECT}"));
             }
+        }
+        (Code::ElevatedProcessTarget, _) => desk.control.change(|world| world.elevate(101)),
+        (Code::TargetChanged, "mouse_control") => {
+            desk.control.change(|world| world.confine_pointer(Some(Rect::new(500, 500, 50, 50))));
+        }
+        (Code::InvalidCoordinates, "mouse_control") => without(&[], json!({ "monitorIndex": 5 })),
+        (Code::NotScrollable, "mouse_control") => {
+            without(&[], json!({ "action": "scroll", "direction": "down", "x": 100, "y": 510 }));
         }
         (Code::SecureDesktopActive, _) => desk.control.change(|world| world.lock_session(true)),
         (Code::Busy, _) => {
@@ -470,7 +479,7 @@ fn fail_everything_of(desk: &Desk, what: &str, code: Code, message: &'static str
 
 #[test]
 fn every_tool_does_its_ordinary_work() {
-    for row in tools::rows().filter(|row| row.name != "execute_apple_script") {
+    for row in tools::all().filter(|row| row.name != "execute_apple_script") {
         let desk = allowed(Fake::new());
         let arguments = ordinary(&desk, row.name);
         let reply = desk.call(row.name, arguments.clone());
@@ -530,7 +539,7 @@ fn every_error_that_a_tool_names_happens_and_is_told() {
 /// What comes of every provocation, tool by tool. Some wait for what does not come, so tools go side by side.
 fn provoke_all(codes: &[Code]) -> Vec<(&'static Row, Vec<(Code, Option<Result<Reply>>)>)> {
     std::thread::scope(|scope| {
-        let all: Vec<_> = tools::rows()
+        let all: Vec<_> = tools::all()
             .map(|row| {
                 let each = move || codes.iter().map(|code| (*code, provoke(row, *code))).collect();
                 (row, scope.spawn(each))
@@ -564,7 +573,7 @@ fn every_tool_takes_the_common_errors_as_they_come() {
 
 #[test]
 fn whatever_takes_the_lane_can_be_told_to_wait_and_that_the_session_is_locked() {
-    for row in tools::rows().filter(|row| row.effect.takes_lane()) {
+    for row in tools::all().filter(|row| row.effect.takes_lane()) {
         for code in [Code::Busy, Code::SecureDesktopActive] {
             assert!(row.errors.contains(&code), "{} does not name {code}", row.name);
         }

@@ -17,6 +17,7 @@ mod keyboard;
 mod lane;
 mod masking;
 mod menus;
+mod mouse_control;
 mod notifications;
 mod ocr;
 mod pointer;

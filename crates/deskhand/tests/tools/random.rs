@@ -124,7 +124,7 @@ proptest! {
     #[test]
     fn whatever_is_called_every_promise_holds(calls in prop::collection::vec(random(), 1..40)) {
         let desk = Desk::with(deskhand_core::fake::Fake::new(), |config| config.write_folders.clear());
-        let rows: Vec<_> = tools::rows().collect();
+        let rows: Vec<_> = tools::all().collect();
         for call in &calls {
             let row = call.tool.get(&rows);
             let schema = row.input_schema();

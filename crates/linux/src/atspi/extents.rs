@@ -155,6 +155,7 @@ mod tests {
             state: WindowState::Normal,
             focused: false,
             transient: false,
+            elevated: false,
         }
     }
 

@@ -54,6 +54,7 @@ fn read<X: Connection>(x: &X, root: u32) -> std::result::Result<Vec<Window>, Box
             state: if hidden { WindowState::Minimized } else { WindowState::Normal },
             focused: active == Some(id),
             transient: false,
+            elevated: false,
         });
     }
     Ok(windows)

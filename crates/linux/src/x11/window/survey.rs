@@ -282,6 +282,7 @@ impl<'x> Probe<'x> {
                 transient: attributes.override_redirect
                     || transient_for.is_some_and(|other| other != 0)
                     || kinds.first().is_some_and(|kind| atoms.passing().contains(kind)),
+                elevated: false,
             },
             client,
             id: self.id,
@@ -325,6 +326,7 @@ fn finish(
     let owners = owners.read()?;
     for read in &mut reads {
         read.window.pid = process(read.window.pid, owners.get(&(read.id & !owners_mask(x))).copied());
+        read.window.elevated = read.window.pid.is_some_and(is_elevated);
     }
     old_titles(x, &mut reads)?;
     let frames = frames(x, root, &reads)?;
@@ -518,6 +520,25 @@ fn process(claimed: Option<u32>, owner: Option<u32>) -> Option<u32> {
             Some(if here { owner } else { claimed })
         }
         (claimed, owner) => claimed.or(owner),
+    }
+}
+
+/// Whether a process is another user's. X11 would let input through to it; who may not signal a process has no
+/// business clicking its buttons either. Root may do anything, so to root nothing is elevated.
+fn is_elevated(pid: u32) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let user = rustix::process::geteuid();
+    if user.is_root() {
+        return false;
+    }
+    // The folder shows the user that the process acts as, also of processes that hide the rest of themselves.
+    match std::fs::metadata(std::path::Path::new("/proc").join(pid.to_string())) {
+        Ok(folder) => folder.uid() != user.as_raw(),
+        // Mounted with hidepid, /proc does not even show the processes of others.
+        Err(_) => i32::try_from(pid)
+            .ok()
+            .and_then(rustix::process::Pid::from_raw)
+            .is_some_and(|pid| rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::PERM)),
     }
 }
 
