@@ -23,7 +23,7 @@ packages_applications=(
 packages_tests=(
   copyq dunst gir1.2-ayatanaappindicator3-0.1 gir1.2-gtk-3.0 gir1.2-gtk-4.0 gjs i3-wm libatk-adaptor
   libglib2.0-bin libnotify-bin nautilus network-manager-gnome parcellite pasystray pcmanfm pipewire pipewire-pulse
-  pulseaudio pulseaudio-utils python3-dbusmock python3-gi python3-gi-cairo python3-pyqt5 tesseract-ocr
+  pulseaudio pulseaudio-utils python3-dbusmock python3-gi python3-gi-cairo python3-pyqt5 python3-xlib tesseract-ocr
   tesseract-ocr-deu tesseract-ocr-eng thunar trayer wireplumber wmctrl x11-utils x11-xkb-utils x11-xserver-utils
   xclip xdotool xfce4-clipman xfce4-notifyd xfwm4 xsel xserver-xorg-core xserver-xorg-video-dummy
 )

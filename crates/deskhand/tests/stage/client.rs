@@ -26,12 +26,19 @@ impl Client {
 
     /// The same, started with these options besides.
     pub fn with_options(command: impl FnOnce(&str) -> Command, options: &[&str]) -> Client {
+        Client::with_log(command, options, Stdio::null())
+    }
+
+    /// The same, with a place for its log.
+    pub fn with_log(command: impl FnOnce(&str) -> Command, options: &[&str], log: Stdio) -> Client {
+        let profile: &[&str] = if options.contains(&"--profile") { &[] } else { &["--profile", "full"] };
         let mut server = command(env!("CARGO_BIN_EXE_deskhand"))
-            .args(["serve", "--profile", "full"])
+            .arg("serve")
+            .args(profile)
             .args(options)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(log)
             .spawn()
             .unwrap();
         let stdin = server.stdin.take();

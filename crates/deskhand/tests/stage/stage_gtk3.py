@@ -201,7 +201,7 @@ class Stage(Gtk.Window):
         place = {"x": round(event.x), "y": round(event.y)}
         screen = {"screen_x": round(event.x_root), "screen_y": round(event.y_root)}
         common = {"widget": "canvas", "button": event.button, "modifiers": modifiers(event.state)}
-        log(what, **common, **place, **screen)
+        log(what, **common, **place, **screen, sent=bool(event.send_event))
         if what == "press":
             canvas.grab_focus()
             self.clicks.count(event.button, event.x, event.y, event.time)
@@ -211,11 +211,11 @@ class Stage(Gtk.Window):
 
     def canvas_motion(self, _canvas, event):
         down = [button for button, mask in BUTTONS.items() if event.state & mask]
-        log("motion", widget="canvas", modifiers=modifiers(event.state), buttons=down, x=round(event.x), y=round(event.y))
+        log("motion", widget="canvas", modifiers=modifiers(event.state), buttons=down, x=round(event.x), y=round(event.y), sent=bool(event.send_event))
 
     def canvas_wheel(self, _canvas, event):
         dx, dy = WHEEL.get(event.direction, (event.delta_x, event.delta_y))
-        log("wheel", widget="canvas", dx=dx, dy=dy, modifiers=modifiers(event.state))
+        log("wheel", widget="canvas", dx=dx, dy=dy, modifiers=modifiers(event.state), sent=bool(event.send_event))
         return True
 
     def canvas_key(self, _canvas, event):
