@@ -5,9 +5,9 @@
 
 #[cfg(target_os = "linux")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    use deskhand::picture::{Effort, Format, Options, encode};
     use deskhand_core::Call;
     use deskhand_core::screen::{Screen, Source};
+    use deskhand_picture::{Effort, Format, Options, encode};
     use std::io::{BufRead, Write};
     use std::time::Duration;
 
