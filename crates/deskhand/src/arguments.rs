@@ -110,6 +110,23 @@ fn ours(row: &Row, known: &Map<String, Value>, name: String, value: Value) -> (S
     (name, value)
 }
 
+/// What a parameter's name stands for.
+pub struct Meaning {
+    /// The tool's own name of it.
+    pub name: String,
+    /// Whether it is a time in seconds, where the tool takes milliseconds.
+    pub in_seconds: bool,
+}
+
+/// What a name of a parameter means to a tool. `None` when the tool has no such parameter, or takes it
+/// without effect.
+pub fn meaning(row: &Row, name: &str) -> Option<Meaning> {
+    let known = row.input_schema().get("properties")?.as_object()?;
+    let (own, value) = ours(row, known, name.to_owned(), json!(1));
+    let in_seconds = value != json!(1);
+    known.contains_key(&own).then_some(Meaning { name: own, in_seconds })
+}
+
 /// `parent` names an application or one of its windows as a resource.
 fn parent(known: &Map<String, Value>, value: Value) -> (String, Value) {
     let is_window = value.as_str().is_some_and(|name| name.contains("windows/"));

@@ -5,6 +5,7 @@ use deskhand::arguments;
 use deskhand::call::Server;
 use deskhand::connect::{ConnectOptions, Session, System, connect};
 use deskhand::mcp;
+use deskhand::profiles::Shown;
 use deskhand::tool::{Reply, Row};
 use deskhand::{demo, doctor, encode, log, tools};
 use deskhand_core::{Code, Desktop, Result};
@@ -231,14 +232,14 @@ pub fn tools(arguments: &ToolsArguments) -> Result<ExitCode, Failure> {
                 .ok_or_else(|| Failure::Usage(deskhand::call::unknown_tool(name)))?;
             match arguments.output {
                 OutputForm::Text => page(row),
-                OutputForm::Json => format!("{:#}", listing(&[row], arguments.profile.0)[0]),
+                OutputForm::Json => format!("{:#}", listing(&[Shown::own(row)], arguments.profile.0)[0]),
             }
         }
         None => {
-            let rows = arguments.profile.0.rows();
+            let shown = arguments.profile.0.shown();
             match arguments.output {
-                OutputForm::Text => table(&rows, arguments.profile.0),
-                OutputForm::Json => format!("{:#}", listing(&rows, arguments.profile.0)),
+                OutputForm::Text => table(&shown, arguments.profile.0),
+                OutputForm::Json => format!("{:#}", listing(&shown, arguments.profile.0)),
             }
         }
     };
@@ -246,34 +247,34 @@ pub fn tools(arguments: &ToolsArguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn listing(rows: &[&'static Row], profile: Profile) -> Value {
-    rows.iter().map(|row| serde_json::to_value(profile.show(row)).unwrap_or_default()).collect()
+fn listing(shown: &[Shown], profile: Profile) -> Value {
+    shown.iter().map(|shown| serde_json::to_value(profile.show(shown)).unwrap_or_default()).collect()
 }
 
 /// The tools in their groups, a line each.
-fn table(rows: &[&'static Row], profile: Profile) -> String {
+fn table(shown: &[Shown], profile: Profile) -> String {
     let mut text = String::new();
     let mut groups: Vec<_> = Vec::new();
-    rows.iter().for_each(|row| {
-        if !groups.contains(&row.group) {
-            groups.push(row.group);
+    shown.iter().for_each(|shown| {
+        if !groups.contains(&shown.row.group) {
+            groups.push(shown.row.group);
         }
     });
     for group in groups {
         text.push_str(&format!("{group:?}\n"));
-        let lines: Vec<Vec<String>> = rows
+        let lines: Vec<Vec<String>> = shown
             .iter()
-            .filter(|row| row.group == group)
-            .map(|row| {
+            .filter(|shown| shown.row.group == group)
+            .map(|Shown { name, row, .. }| {
                 let sentence = row.description().split_inclusive(". ").next().unwrap_or_default();
-                vec![row.name.to_owned(), row.effect.name().to_owned(), sentence.trim().to_owned()]
+                vec![(*name).to_owned(), row.effect.name().to_owned(), sentence.trim().to_owned()]
             })
             .collect();
         text.push_str(&terminal::columns(&lines));
         text.push('\n');
     }
     let all = tools::rows().count();
-    text.push_str(&format!("{} tools in the profile {}, {all} in all.\n", rows.len(), profile.name()));
+    text.push_str(&format!("{} tools in the profile {}, {all} in all.\n", shown.len(), profile.name()));
     text.push_str("deskhand tools NAME shows one, deskhand tools --profile full lists all.");
     text
 }

@@ -370,7 +370,8 @@ const ADVICE: &[(&[&str], &str)] = &[
 
 fn instructions(mcp: &Mcp) -> String {
     let listed = |name: &&str| {
-        mcp.options.profile.rows().iter().any(|row| row.name == *name && mcp.server.config.policy.lists(row))
+        let mut shown = mcp.options.profile.shown().into_iter();
+        shown.any(|shown| shown.name == *name && mcp.server.config.policy.lists(shown.row))
     };
     let mut text = String::from("Deskhand sees and works the desktop of this computer.");
     if mcp.server.config.policy.read_only {

@@ -1,5 +1,6 @@
 //! The table of tools itself: what holds for every row, and the documentation made from it.
 
+use deskhand::arguments;
 use deskhand::profiles::{Listed, Profile};
 use deskhand::tool::{COMMON_ERRORS, Effect, Row};
 use deskhand::tools;
@@ -66,11 +67,43 @@ fn errors_are_named_once_and_not_repeated_from_the_common_ones() {
 
 #[test]
 fn the_standard_set_is_small() {
-    let rows = Profile::Standard.rows();
-    assert!(rows.len() <= 30, "{} tools", rows.len());
-    let listed: Vec<Listed> = rows.into_iter().map(Listed::of).collect();
+    let shown = Profile::Standard.shown();
+    assert!(shown.len() <= 30, "{} tools", shown.len());
+    let listed: Vec<Listed> = shown.iter().map(|shown| Profile::Standard.show(shown)).collect();
     let bytes = serde_json::to_string(&listed).unwrap().len() + 60;
     assert!(bytes <= 30_000, "{bytes} bytes of tools/list");
+}
+
+#[test]
+fn every_profile_lists_names_that_can_be_called_with_parameters_that_are_known() {
+    for profile in Profile::ALL {
+        let mut seen = HashSet::new();
+        for shown in profile.shown() {
+            let name = shown.name;
+            assert!(seen.insert(name), "{} lists {name} twice", profile.name());
+            let listed = profile.show(&shown);
+            for (parameter, schema) in listed.input_schema["properties"].as_object().into_iter().flatten() {
+                let about = format!("{} of {name} in the profile {}", parameter, profile.name());
+                let known = arguments::meaning(shown.row, parameter).is_some()
+                    || shown.row.hidden.contains(&parameter.as_str());
+                assert!(known, "{about} is not taken");
+                assert!(schema["description"].is_string(), "{about} is not documented: {schema}");
+            }
+            for required in shown.row.input_schema()["required"].as_array().into_iter().flatten() {
+                let required = required.as_str().unwrap();
+                let is_there = listed.input_schema["required"].as_array().is_some_and(|all| {
+                    all.iter().any(|name| {
+                        arguments::meaning(shown.row, name.as_str().unwrap())
+                            .is_some_and(|meaning| meaning.name == required)
+                    })
+                });
+                assert!(is_there, "{name} in the profile {} cannot do without {required}", profile.name());
+            }
+        }
+    }
+    // The documents count them: 44 and what the first of them could not do, and 44.
+    assert_eq!(Profile::Catalogue.shown().len(), 44, "of the catalogue without observations");
+    assert_eq!(Profile::Requirements.shown().len(), 44);
 }
 
 #[test]
@@ -99,7 +132,7 @@ fn documentation() -> String {
     let names = |codes: &[Code]| codes.iter().map(|code| format!("`{code}`")).collect::<Vec<_>>().join(", ");
     text.push_str(&names(COMMON_ERRORS));
     text.push_str(".\n");
-    let standard: HashSet<&str> = Profile::Standard.rows().iter().map(|row| row.name).collect();
+    let standard: HashSet<&str> = Profile::Standard.shown().iter().map(|shown| shown.name).collect();
     let mut group = None;
     let headings = tools::rows().map(|row| (row, format!("{:?}", row.group)));
     let others = tools::adapters().map(|row| (row, "Tools of other sets".to_owned()));

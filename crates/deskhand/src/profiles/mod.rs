@@ -1,10 +1,14 @@
-//! Which rows a client is shown. Every tool can be called under every profile, unless policy denies it.
+//! What a client is shown. Every tool can be called under every profile, unless policy denies it.
 
+mod catalogue;
+mod requirements;
+
+use crate::arguments;
 use crate::call::Server;
 use crate::tool::{Effect, Row};
 use crate::tools;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// A public surface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,11 +20,16 @@ pub enum Profile {
     Full,
     /// `mouse_control` and what goes with it.
     MouseControl,
+    /// The names and parameters of the tool catalogue.
+    Catalogue,
+    /// The names and parameters of the requirements document.
+    Requirements,
 }
 
 impl Profile {
     /// Every profile.
-    pub const ALL: &'static [Profile] = &[Profile::Standard, Profile::Full, Profile::MouseControl];
+    pub const ALL: &'static [Profile] =
+        &[Profile::Standard, Profile::Full, Profile::MouseControl, Profile::Catalogue, Profile::Requirements];
 
     /// The name on the command line.
     pub const fn name(self) -> &'static str {
@@ -28,6 +37,8 @@ impl Profile {
             Profile::Standard => "standard",
             Profile::Full => "full",
             Profile::MouseControl => "mouse-control",
+            Profile::Catalogue => "catalogue",
+            Profile::Requirements => "requirements",
         }
     }
 
@@ -36,12 +47,18 @@ impl Profile {
         Profile::ALL.iter().copied().find(|profile| profile.name() == name)
     }
 
-    /// The rows that it lists, in their order.
-    pub fn rows(self) -> Vec<&'static Row> {
+    /// What it lists, in its order.
+    pub fn shown(self) -> Vec<Shown> {
+        let own = |names: &[&'static str]| names.iter().filter_map(|name| Shown::new(name, None)).collect();
+        let theirs = |names: &[(&'static str, &'static [&'static str])]| {
+            names.iter().filter_map(|(name, parameters)| Shown::new(name, Some(parameters))).collect()
+        };
         match self {
-            Profile::Standard => STANDARD.iter().filter_map(|name| tools::row(name)).collect(),
-            Profile::Full => tools::rows().collect(),
-            Profile::MouseControl => MOUSE_CONTROL.iter().filter_map(|name| tools::row(name)).collect(),
+            Profile::Standard => own(STANDARD),
+            Profile::Full => tools::rows().map(Shown::own).collect(),
+            Profile::MouseControl => own(MOUSE_CONTROL),
+            Profile::Catalogue => theirs(catalogue::TOOLS),
+            Profile::Requirements => theirs(requirements::TOOLS),
         }
     }
 
@@ -49,8 +66,8 @@ impl Profile {
     const fn is_native(self) -> bool {
         match self {
             Profile::Standard | Profile::Full => false,
-            // Its coordinates are pixels of a monitor: those of a picture that was not scaled.
-            Profile::MouseControl => true,
+            // Their coordinates are pixels of a display: those of a picture that was not scaled.
+            Profile::MouseControl | Profile::Catalogue | Profile::Requirements => true,
         }
     }
 
@@ -62,24 +79,47 @@ impl Profile {
         arguments
     }
 
-    /// The rows as `tools/list` shows them, without what policy denies.
+    /// What `tools/list` shows, without what policy denies.
     pub fn list(self, server: &Server) -> Vec<Listed> {
-        self.rows()
-            .into_iter()
-            .filter(|row| server.config.policy.lists(row))
-            .map(|row| self.show(row))
-            .collect()
+        let shown = self.shown().into_iter();
+        shown.filter(|shown| server.config.policy.lists(shown.row)).map(|shown| self.show(&shown)).collect()
     }
 
-    /// A row as this profile lists it.
-    pub fn show(self, row: &'static Row) -> Listed {
-        let mut listed = Listed::of(row);
-        if self.is_native() && row.name == "take_screenshot" {
+    /// A tool as this profile lists it.
+    pub fn show(self, shown: &Shown) -> Listed {
+        let mut listed = Listed { name: shown.name, ..Listed::of(shown.row) };
+        if self.is_native() && shown.name == "take_screenshot" {
             let size = &mut listed.input_schema["properties"];
             size["max_width"]["description"] = json!("At most this wide; native by default.");
             size["max_bytes"]["description"] = json!("At most this much base64; any by default.");
         }
+        if let Some(parameters) = shown.parameters {
+            listed.input_schema = theirs(shown.row, parameters);
+        }
         listed
+    }
+}
+
+/// One tool of a profile.
+#[derive(Clone, Copy)]
+pub struct Shown {
+    /// The name that it is listed and called by.
+    pub name: &'static str,
+    /// The tool.
+    pub row: &'static Row,
+    /// The names of the parameters that are listed; all of the tool's own without.
+    parameters: Option<&'static [&'static str]>,
+}
+
+impl Shown {
+    fn new(name: &'static str, parameters: Option<&'static [&'static str]>) -> Option<Shown> {
+        let (row, _) = tools::find(name, Value::Null)?;
+        Some(Shown { name, row, parameters })
+    }
+
+    /// A tool with its own parameters.
+    pub fn own(row: &'static Row) -> Shown {
+        Shown { name: row.name, row, parameters: None }
     }
 }
 
@@ -163,4 +203,36 @@ fn listed_input(row: &Row) -> Value {
         properties.remove("timeout_ms");
     }
     schema
+}
+
+/// The arguments of a tool under other names of its parameters.
+fn theirs(row: &Row, parameters: &[&str]) -> Value {
+    let schema = row.input_schema();
+    let is_required =
+        |name: &str| schema["required"].as_array().is_some_and(|all| all.iter().any(|it| it == name));
+    let mut properties = Map::new();
+    let mut required: Vec<&str> = Vec::new();
+    for parameter in parameters {
+        let (name, property) = match arguments::meaning(row, parameter) {
+            Some(meaning) => {
+                let mut property = schema["properties"][&meaning.name].clone();
+                if meaning.in_seconds {
+                    let about = property["description"].as_str().unwrap_or("The time limit.");
+                    property = json!({ "type": "number", "description": format!("{about} In seconds.") });
+                }
+                (meaning.name, property)
+            }
+            // What has no effect is taken all the same.
+            None => (String::new(), json!({ "type": "boolean", "description": "Has no effect." })),
+        };
+        if is_required(&name) {
+            required.push(parameter);
+        }
+        properties.insert((*parameter).to_owned(), property);
+    }
+    let mut theirs = json!({ "type": "object", "properties": properties });
+    if !required.is_empty() {
+        theirs["required"] = json!(required);
+    }
+    theirs
 }

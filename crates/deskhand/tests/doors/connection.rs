@@ -256,7 +256,8 @@ async fn tools_are_listed_in_pages_that_go_on_where_the_last_one_ended() {
             None => break,
         }
     }
-    let listed: Vec<_> = deskhand::profiles::Profile::Standard.rows().iter().map(|row| row.name).collect();
+    let listed: Vec<_> =
+        deskhand::profiles::Profile::Standard.shown().iter().map(|shown| shown.name).collect();
     assert_eq!(names, listed);
 }
 

@@ -481,7 +481,7 @@ fn the_profile_lists_it_with_pictures_in_native_size() {
     let listed = Profile::MouseControl.list(&desk.server);
     let names: Vec<_> = listed.iter().map(|tool| tool.name).collect();
     assert_eq!(names, [TOOL, "take_screenshot", "list_displays", "list_windows"]);
-    assert!(!Profile::Full.rows().iter().any(|row| row.name == TOOL), "it is no tool of its own");
+    assert!(!Profile::Full.shown().iter().any(|shown| shown.name == TOOL), "it is no tool of its own");
     let width = &listed[1].input_schema["properties"]["max_width"]["description"];
     assert!(width.as_str().unwrap().contains("native by default"), "{width}");
     let native = Profile::MouseControl.adapt("take_screenshot", json!({ "display": "1" }));
