@@ -245,10 +245,11 @@ fn tc_drag_drops_what_it_took() {
 fn tc_hover_stays_over_the_point() {
     let Some(mut scene) = scene("gtk3") else { return };
     let there = scene.on_canvas(40, 40, json!({ "duration": 0.3 }));
+    let wanted = (there["x"].as_i64().unwrap(), there["y"].as_i64().unwrap());
     let began = std::time::Instant::now();
     scene.client.confirmed("hover", there);
     assert!(Duration::from_millis(300) <= began.elapsed(), "{:?}", began.elapsed());
-    scene.stage.wait_for("the pointer", |event| event["event"] == "motion" && near(event, (40, 40), 1));
+    assert_eq!(pointer(&scene.desktop), wanted);
 }
 
 /// Where there is no touch device, the reason and the remedy; fingers are tested beside the providers.
@@ -257,7 +258,7 @@ fn tc_gesture_says_what_it_needs() {
     let Some((mut client, _desktop)) = bare(&[]) else { return };
     let pinch = json!({
         "center_x": 300, "center_y": 300, "gesture_type": "pinch", "scale": 2.0, "rotation": 0,
-        "finger_count": 2, "direction": "up",
+        "finger_count": 2,
     });
     let (fine, answer) = client.try_call("gesture", pinch);
     let told = answer["code"] == "unsupported" || answer["code"] == "permission_denied";
@@ -354,7 +355,7 @@ fn tc_get_element_actions_lists_them() {
     let Some(mut scene) = scene("gtk3") else { return };
     let ok = scene.named("OK")["ref"].clone();
     let told = scene.client.call("get_element_actions", json!({ "element_id": ok }));
-    assert!(told.to_string().contains("click"), "{told}");
+    assert_eq!(told["actions"], json!(["Click"]), "{told}");
 }
 
 /// The application sees the click.
@@ -387,7 +388,7 @@ fn tc_perform_element_action_performs_it() {
     scene.stage.wait_for("the click", |event| event["event"] == "click" && event["widget"] == "ok");
     let wrong = json!({ "element_id": ok, "action": "explode" });
     let refused = scene.client.try_call("perform_element_action", wrong).1;
-    assert!(refused["detail"]["found"].to_string().contains("click"), "{refused}");
+    assert_eq!(refused["detail"]["found"], json!(["Click"]), "{refused}");
 }
 
 // ---- Windows -----------------------------------------------------------------------------------------------
@@ -520,10 +521,8 @@ fn tc_write_clipboard_sets_it() {
     client.confirmed("write_clipboard", json!({ "text": "<b>Жук</b>", "type": "text" }));
     assert_eq!(output(&desktop, "xclip", &["-selection", "clipboard", "-o"]), "<b>Жук</b>");
     client.confirmed("write_clipboard", json!({ "text": "<b>Жук</b>", "type": "html" }));
-    assert_eq!(
-        output(&desktop, "xclip", &["-selection", "clipboard", "-o", "-t", "text/html"]),
-        "<b>Жук</b>"
-    );
+    let html = output(&desktop, "xclip", &["-selection", "clipboard", "-o", "-t", "text/html"]);
+    assert!(html.ends_with("<b>Жук</b>"), "{html}");
 }
 
 /// Nothing is left on it.
@@ -616,7 +615,7 @@ fn tc_execute_javascript_runs_where_allowed() {
         return;
     }
     let ran = nowhere(&["--allow", "execute_javascript"]).call("execute_javascript", script);
-    assert!(ran.to_string().contains("42"), "{ran}");
+    assert_eq!((&ran["stdout"], &ran["exit_code"]), (&json!("42\n"), &json!(0)), "{ran}");
 }
 
 /// A command with all that can be said of it, where it is allowed.

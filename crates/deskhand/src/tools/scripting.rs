@@ -364,7 +364,7 @@ impl Tool for ExecuteAppleScript {
     }
 }
 
-/// Run JavaScript and return what it prints: with gjs on Linux. JavaScript for Automation, which works
+/// Run JavaScript and return what it prints and what it comes to: with gjs on Linux. JavaScript for Automation, which works
 /// applications, is a part of macOS.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -402,7 +402,13 @@ impl Tool for ExecuteJavascript {
             };
         }
         let began = Instant::now();
-        let ran = cx.aside(|| gjs(cx, self.script))?;
+        // What a script comes to would be gjs's exit code, where it is a number.
+        let source = Value::String(self.script);
+        let script = format!(
+            "const came = (0, eval)({source});\n\
+             if (came !== undefined) print(typeof came === 'string' ? came : JSON.stringify(came) ?? String(came));\n"
+        );
+        let ran = cx.aside(|| gjs(cx, script))?;
         let (stdout, stderr) = (text(&ran.output), text(&ran.errors));
         if ran.exit_code != Some(0) {
             let said = stderr.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned);
