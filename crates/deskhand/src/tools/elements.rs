@@ -819,6 +819,9 @@ pub fn place_of(cx: &Context, found: &Found) -> Result<Point> {
 }
 
 /// Whether one element lies inside the other in its application's tree.
+///
+/// Chromium finds the texts of buttons at their places and leaves them out of their children now and then;
+/// they declare that a click on them is their ancestor's.
 fn related(cx: &Context, element: &Element, there: &Element) -> bool {
     let holds = |outer: &Element, inner: &Element| {
         let query = TreeQuery {
@@ -831,7 +834,12 @@ fn related(cx: &Context, element: &Element, there: &Element) -> bool {
             .tree(&cx.call, &query)
             .is_ok_and(|tree| tree.nodes.iter().any(|node| node.element.id == inner.id))
     };
-    holds(element, there) || holds(there, element)
+    let is_its_text = || {
+        let is_ancestors = there.actions.iter().any(|action| action == "clickAncestor");
+        let inside = there.bounds.zip(element.bounds);
+        is_ancestors && inside.is_some_and(|(inner, outer)| outer.intersection(&inner) == Some(inner))
+    };
+    holds(element, there) || holds(there, element) || is_its_text()
 }
 
 /// Names of actions that are what a click does, in the order of preference.
