@@ -12,6 +12,7 @@ use crate::lane::{ClientId, Lane};
 use crate::menu::{Menus, NoMenus};
 use crate::notification::{NoNotifications, Notifications};
 use crate::ocr::{NoOcr, Ocr};
+use crate::person::{NoPerson, Person};
 use crate::screen::Screen;
 use crate::script::{NoScripts, Scripts};
 use crate::status_item::{NoStatusItems, StatusItems};
@@ -50,6 +51,8 @@ pub struct Desktop {
     pub status_items: Box<dyn StatusItems>,
     /// The file manager.
     pub files: Box<dyn Files>,
+    /// What happens at the input devices.
+    pub person: Box<dyn Person>,
     /// Which provider was chosen for each capability, and why.
     pub choices: Vec<Choice>,
     /// The order in which changes are made.
@@ -83,6 +86,8 @@ pub struct Services {
     pub status_items: Box<dyn StatusItems>,
     /// The file manager.
     pub files: Box<dyn Files>,
+    /// What happens at the input devices.
+    pub person: Box<dyn Person>,
 }
 
 impl Services {
@@ -99,6 +104,7 @@ impl Services {
             menus: Box::new(NoMenus(missing.clone())),
             status_items: Box::new(NoStatusItems(missing.clone())),
             files: Box::new(NoFiles(missing.clone())),
+            person: Box::new(NoPerson(missing.clone())),
         }
     }
 }
@@ -157,6 +163,7 @@ impl Desktop {
             menus: services.menus,
             status_items: services.status_items,
             files: services.files,
+            person: services.person,
             choices,
             lane: Lane::default(),
             input,

@@ -63,6 +63,7 @@ mod input;
 mod menus;
 mod notification;
 mod ocr;
+mod person;
 mod scene;
 mod screen;
 mod script;
@@ -90,6 +91,7 @@ use crate::input::{Held, NoInput};
 use crate::menu::NoMenus;
 use crate::notification::NoNotifications;
 use crate::ocr::NoOcr;
+use crate::person::NoPerson;
 use crate::screen::NoScreen;
 use crate::script::NoScripts;
 use crate::status_item::NoStatusItems;
@@ -120,6 +122,7 @@ struct Shared {
     /// Signaled whenever anybody may have changed the world.
     moved: Condvar,
     faults: Mutex<Vec<(String, Fault)>>,
+    listeners: Mutex<Vec<person::Listener>>,
 }
 
 /// What happens to a call instead of what it asks for.
@@ -142,7 +145,8 @@ impl Fake {
     }
 
     /// Without a capability: `screen`, `input`, `elements`, `windows`, `apps`, `audio`, `system`, `clipboard`,
-    /// `notifications`, `ocr`, `scripts`, `touch`, `menus`, `status_items` or `files`.
+    /// `notifications`, `ocr`, `scripts`, `touch`, `menus`, `status_items`, `files` or
+    /// `person`.
     pub fn without(mut self, capability: &'static str) -> Fake {
         self.missing.push(capability);
         self
@@ -164,6 +168,7 @@ impl Fake {
             world: Mutex::new(world),
             moved: Condvar::new(),
             faults: Mutex::default(),
+            listeners: Mutex::default(),
         }));
         let missing = |capability: &str| {
             self.missing.contains(&capability).then(|| Missing {
@@ -188,6 +193,7 @@ impl Fake {
             "menus",
             "status_items",
             "files",
+            "person",
         ]
         .map(|capability| Choice {
             capability,
@@ -220,6 +226,7 @@ impl Fake {
                 menus: part!("menus", NoMenus),
                 status_items: part!("status_items", NoStatusItems),
                 files: part!("files", NoFiles),
+                person: part!("person", NoPerson),
             },
             choices.to_vec(),
         );

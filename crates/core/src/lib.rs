@@ -20,6 +20,7 @@ pub mod menu;
 pub mod near;
 pub mod notification;
 pub mod ocr;
+pub mod person;
 pub mod screen;
 pub mod script;
 pub mod selector;

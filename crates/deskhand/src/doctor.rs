@@ -143,6 +143,15 @@ fn probe(desktop: &Arc<Desktop>, capability: &str) -> Result<String> {
         }),
         "notifications" => Ok(format!("{} shows them", desktop.notifications.shower(&call)?.name)),
         "touch" => desktop.touch_surface(&call),
+        "person" => {
+            let devices = desktop.person.devices(&call)?;
+            let theirs = devices.iter().filter(|device| device.from_person);
+            let names: Vec<&str> = theirs.map(|device| device.name.as_str()).take(8).collect();
+            Ok(match names.as_slice() {
+                [] => "no device that a person has in hand: a display without any".to_owned(),
+                names => format!("listens to {}", names.join(", ")),
+            })
+        }
         "menus" => {
             let windows = desktop.windows.list(&call)?;
             let Some(window) = windows.iter().find(|window| window.focused) else {

@@ -20,6 +20,7 @@ use deskhand_core::element::{Elements, NoElements};
 use deskhand_core::files::{Files, NoFiles};
 use deskhand_core::input::{Input, NoInput};
 use deskhand_core::menu::{Menus, NoMenus};
+use deskhand_core::person::{NoPerson, Person};
 use deskhand_core::screen::{NoScreen, Screen};
 use deskhand_core::touch::{NoTouch, Touch};
 use deskhand_core::window::{NoWindows, Windows};
@@ -111,6 +112,7 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
             "touch",
             "menus",
             "files",
+            "person",
         ];
         for capability in windowed {
             choose(capability, Err(missing.clone()), "there is no X display");
@@ -127,7 +129,8 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
                 Box::new(NoClipboard(missing.clone())),
                 Box::new(NoTouch(missing.clone())),
                 Box::new(NoMenus(missing.clone())),
-                Box::new(NoFiles(missing)),
+                Box::new(NoFiles(missing.clone())),
+                Box::new(NoPerson(missing)),
                 None,
             ),
             choices,
@@ -167,6 +170,7 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
         Ok("file-manager1"),
         "org.freedesktop.FileManager1 on the session bus, and the elements of file managers",
     );
+    choose("person", Ok("xinput2"), "the raw events of the input devices; what XTEST makes is no person's");
     choices.extend(service_choices(place));
 
     let session = session::Session::on(place.buses.clone());
@@ -185,13 +189,14 @@ pub fn connect(place: &Place) -> Arc<Desktop> {
     let elements: Box<dyn Elements> = Box::new(atspi.clone());
     let apps: Box<dyn Apps> = Box::new(app::LinuxApps::new(place.environment.clone(), list(&windows)));
     let clipboard = Box::new(x11::clipboard::XClipboard::new(display));
+    let person = Box::new(x11::person::XPerson::new(display));
     Desktop::new(
         screen,
         input,
         elements,
         Box::new(windows),
         apps,
-        services(place, clipboard, touch, Box::new(menus), Box::new(files), Some(atspi)),
+        services(place, clipboard, touch, Box::new(menus), Box::new(files), person, Some(atspi)),
         choices,
     )
 }
@@ -203,6 +208,7 @@ fn services(
     touch: Box<dyn Touch>,
     menus: Box<dyn Menus>,
     files: Box<dyn Files>,
+    person: Box<dyn Person>,
     atspi: Option<atspi::Atspi>,
 ) -> Services {
     let (bus, display) = (place.buses.session.clone(), place.display.as_deref());
@@ -210,6 +216,7 @@ fn services(
         clipboard,
         menus,
         files,
+        person,
         status_items: Box::new(status_item::LinuxStatusItems::new(bus, keeps_tray(place), display, atspi)),
         ocr: Box::new(ocr::Tesseract::new("tesseract")),
         scripts: Box::new(script::Programs { environment: place.environment.clone() }),

@@ -9,10 +9,7 @@ use deskhand_core::{Call, Code, Point};
 use deskhand_linux::x11::touch::Touchscreen;
 use deskhand_linux::x11::touch::stream::Contacts;
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use x11rb::connection::Connection;
@@ -20,6 +17,9 @@ use x11rb::protocol::Event;
 use x11rb::protocol::xinput::{self, ConnectionExt as _, XIEventMask};
 use x11rb::protocol::xproto::{ConnectionExt as _, CreateWindowAux, WindowClass};
 use x11rb::rust_connection::RustConnection;
+use xorg::{Device, LAST, Xorg};
+
+mod xorg;
 
 /// What a reader of protocol B knows: the slot that is talked of, and each slot's touch.
 #[derive(Default)]
@@ -121,46 +121,27 @@ fn the_stream_keeps_to_the_kernels_protocol() {
 
 /// Hands the stream to Xorg's inputtest driver, as libinput hands touches to its own.
 struct Bridge {
-    driver: UnixStream,
+    driver: Device,
     reader: Reader,
     range: [i32; 2],
 }
 
-/// The driver's axes end here.
-const LAST: f64 = 65_535.0;
-
 impl Bridge {
     fn new(socket: &std::path::Path, range: [i32; 2]) -> Bridge {
-        let call = Call::with_timeout(Duration::from_secs(10));
-        let driver = call.until("connecting to the driver", || Ok(UnixStream::connect(socket).ok()));
-        let mut driver = driver.unwrap();
-        let mut hello = Vec::new();
-        [12_u32, 0].iter().for_each(|word| hello.extend(word.to_ne_bytes()));
-        [1_u16, 0].iter().for_each(|half| hello.extend(half.to_ne_bytes()));
-        driver.write_all(&hello).unwrap();
-        driver.read_exact(&mut [0; 12]).unwrap();
-        Bridge { driver, reader: Reader::default(), range }
+        Bridge { driver: Device::take(socket), reader: Reader::default(), range }
     }
 
-    fn touch(&mut self, kind: Kind, slot: i32, at: [i32; 2]) -> io::Result<()> {
-        // The layout of xf86ITEventTouch: a header, the touch, and 64 axes twice.
-        let mut event = Vec::new();
-        for word in [1056_u32, 6, slot.cast_unsigned(), kind as u32, 0] {
-            event.extend(word.to_ne_bytes());
-        }
-        event.extend([3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-        for (place, range) in at.into_iter().zip(self.range) {
-            event.extend((f64::from(place) * LAST / f64::from(range)).round().to_ne_bytes());
-        }
-        event.resize(1056, 0);
-        self.driver.write_all(&event)
+    fn touch(&mut self, kind: Kind, slot: i32, at: [i32; 2]) {
+        let place = |axis: usize| (f64::from(at[axis]) * LAST / f64::from(self.range[axis])).round();
+        let axes = xorg::axes(&[place(0), place(1)]);
+        self.driver.send(&[1056, 6, slot.cast_unsigned(), kind as u32], &axes);
     }
 }
 
 impl Write for Bridge {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         for (kind, slot, at) in self.reader.read(bytes).concat() {
-            self.touch(kind, slot, at)?;
+            self.touch(kind, slot, at);
         }
         Ok(bytes.len())
     }
@@ -170,103 +151,19 @@ impl Write for Bridge {
     }
 }
 
-struct Xorg {
-    server: Child,
-    folder: PathBuf,
-    display: String,
-}
-
 const NAME: &str = "touched";
 
-impl Xorg {
-    fn start(test: &str) -> Option<Xorg> {
-        let program = std::path::Path::new("/usr/lib/xorg/Xorg");
-        if !program.exists() || !rustix::process::geteuid().is_root() {
-            let missing = !program.exists() && std::env::var_os("REQUIRE_DESKTOP").is_some();
-            assert!(!missing, "Xorg is missing");
-            eprintln!("SKIPPED: needs Xorg, and root to start it without a console.");
-            return None;
-        }
-        let folder = std::env::temp_dir().join(format!("deskhand-touch-{test}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let configuration = format!(
-            r#"
-Section "ServerFlags"
-  Option "AutoAddDevices" "false"
-  Option "AutoAddGPU" "false"
-EndSection
-Section "Device"
-  Identifier "dummy"
-  Driver "dummy"
-  VideoRam 65536
-EndSection
-Section "Monitor"
-  Identifier "monitor"
-  HorizSync 5.0-1000.0
-  VertRefresh 5.0-200.0
-EndSection
-Section "Screen"
-  Identifier "screen"
-  Device "dummy"
-  Monitor "monitor"
-  DefaultDepth 24
-  SubSection "Display"
-    Depth 24
-    Modes "1280x1024"
-    Virtual 1280 1024
-  EndSubSection
-EndSection
-Section "InputDevice"
-  Identifier "{NAME}"
-  Driver "inputtest"
-  Option "SocketPath" "{socket}"
-  Option "DeviceType" "Touch"
-  Option "TouchCount" "10"
-EndSection
-Section "ServerLayout"
-  Identifier "layout"
-  Screen "screen"
-  InputDevice "{NAME}"
-EndSection
-"#,
-            socket = folder.join("socket").display()
-        );
-        std::fs::write(folder.join("xorg.conf"), configuration).unwrap();
-        let mut server = Command::new(program)
-            .args(["-displayfd", "1", "-noreset", "-nolisten", "tcp", "-config"])
-            .arg(folder.join("xorg.conf"))
-            .arg("-logfile")
-            .arg(folder.join("log"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut number = String::new();
-        BufReader::new(server.stdout.take().unwrap()).read_line(&mut number).unwrap();
-        let xorg = Xorg { server, folder, display: format!(":{}", number.trim()) };
-        let log = || std::fs::read_to_string(xorg.folder.join("log")).unwrap_or_default();
-        assert!(!number.is_empty(), "Xorg starts: {}", log());
-        Some(xorg)
-    }
-
-    fn screen(&self, name: &str) -> Touchscreen {
-        let socket = self.folder.join("socket");
-        Touchscreen::with(
-            &self.display,
-            name,
-            Box::new(move |_, width, height| Ok(Box::new(Bridge::new(&socket, [width, height])))),
-        )
-    }
+fn start(test: &str) -> Option<Xorg> {
+    Xorg::start(test, &[(NAME, xorg::Kind::Touch)])
 }
 
-impl Drop for Xorg {
-    fn drop(&mut self) {
-        let server = rustix::process::Pid::from_raw(self.server.id().cast_signed()).unwrap();
-        let _ = rustix::process::kill_process(server, rustix::process::Signal::TERM);
-        let _ = self.server.wait();
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
+fn screen(xorg: &Xorg, name: &str) -> Touchscreen {
+    let socket = xorg.socket(NAME);
+    Touchscreen::with(
+        &xorg.display,
+        name,
+        Box::new(move |_, width, height| Ok(Box::new(Bridge::new(&socket, [width, height])))),
+    )
 }
 
 fn call() -> Call {
@@ -311,9 +208,9 @@ fn got(x: &RustConnection, ends: usize) -> Vec<(Kind, u32, [i32; 2])> {
 
 #[test]
 fn an_application_of_a_real_server_gets_the_touches_pixel_by_pixel() {
-    let Some(xorg) = Xorg::start("touches") else { return };
+    let Some(xorg) = start("touches") else { return };
     let x = application(&xorg);
-    let screen = xorg.screen(NAME);
+    let screen = screen(&xorg, NAME);
     let mut fingers = screen.fingers(&call()).unwrap();
     let places = [[(0, 0), (1279, 1023)], [(600, 500), (641, 503)], [(7, 1001), (1278, 3)]];
     for place in places {
@@ -342,7 +239,7 @@ fn an_application_of_a_real_server_gets_the_touches_pixel_by_pixel() {
 
 #[test]
 fn nothing_is_touched_on_a_display_that_does_not_take_the_device() {
-    let Some(xorg) = Xorg::start("elsewhere") else { return };
+    let Some(xorg) = start("elsewhere") else { return };
     let written = Arc::new(Mutex::new(Vec::new()));
     struct Elsewhere(Arc<Mutex<Vec<u8>>>);
     impl Write for Elsewhere {

@@ -7,6 +7,7 @@ use crate::error::{Code, Error, Result};
 use crate::geometry::Point;
 use crate::input::{Button, Held, Input, InputState, Press, not_typeable};
 use crate::key::{Key, NamedKey};
+use crate::person::{Keystroke, What};
 use std::any::Any;
 use std::time::Duration;
 
@@ -41,11 +42,16 @@ impl Input for Provider {
         let mut world = self.enter(call, "input.move_to")?;
         world.log.push(format!("move {},{}", to.x, to.y));
         world.move_pointer(to);
-        Ok(world.pointer)
+        let there = world.pointer;
+        drop(world);
+        self.tell(false, What::Moved);
+        Ok(there)
     }
 
     fn button(&self, call: &Call, button: Button, press: Press) -> Result<()> {
-        let mut world = self.enter(call, "input.button")?;
+        drop(self.enter(call, "input.button")?);
+        self.tell(false, What::Button(button, press));
+        let mut world = self.world();
         let name = match button {
             Button::Left => "left",
             Button::Middle => "middle",
@@ -75,17 +81,22 @@ impl Input for Provider {
     }
 
     fn wheel(&self, call: &Call, across: i32, down: i32) -> Result<()> {
-        let mut world = self.enter(call, "input.wheel")?;
+        drop(self.enter(call, "input.wheel")?);
+        self.tell(false, What::Wheel { across, down });
+        let mut world = self.world();
         world.log.push(format!("wheel {across},{down}"));
         world.wheel(across, down);
         Ok(())
     }
 
     fn key(&self, call: &Call, key: Key, press: Press) -> Result<()> {
-        let mut world = self.enter(call, "input.key")?;
+        let world = self.enter(call, "input.key")?;
         if let Key::Named(NamedKey::BrightnessUp | NamedKey::BrightnessDown) = key {
             return Err(Error::new(Code::UnknownKey, format!("This keyboard has no key {key}.")));
         }
+        drop(world);
+        self.tell(false, What::Key(Keystroke { key: Some(key), text: None }, press));
+        let mut world = self.world();
         match press {
             Press::Down => {
                 world.log.push(format!("key {key} down"));
@@ -125,6 +136,8 @@ impl Input for Provider {
                 proceed(number)?;
             }
             call.check("typing")?;
+            let stroke = Keystroke { key: Some(Key::Char(c)), text: Some(c) };
+            self.tell(false, What::Key(stroke, Press::Down));
             self.world().typed(c);
             typed.push(c);
             if delay.is_zero() { Ok(()) } else { call.pause(delay, "typing") }

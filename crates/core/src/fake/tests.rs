@@ -533,3 +533,32 @@ fn what_is_unkind_about_real_desktops() {
     control.change(|world| world.crash(101));
     assert!(control.window(7).is_none() && control.window(9).is_none());
 }
+
+#[test]
+fn whoever_listens_hears_a_person_apart_from_deskhand() {
+    use crate::input::Press;
+    use crate::person::What;
+    let (desktop, control) = Fake::new().build();
+    let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let ear = heard.clone();
+    let each = Box::new(move |act: Result<crate::person::Act>| {
+        let line = act.map(|act| (act.from_person, act.what, act.at));
+        ear.lock().unwrap().push(line.map_err(|error| error.code));
+    });
+    let call = call(&desktop);
+    let watching = desktop.person.watch(&call, each).unwrap();
+    let save = Point::new(60, 100);
+    control.person_clicks(save);
+    let button = |press| What::Button(Button::Left, press);
+    let person = |what| Ok((true, what, save));
+    let told = [person(What::Moved), person(button(Press::Down)), person(button(Press::Up))];
+    assert_eq!(std::mem::take(&mut *heard.lock().unwrap()), told);
+    assert_eq!(control.received(), ["editor/save clicked"]);
+    desktop.input(&call).unwrap().move_to(Point::new(5, 50)).unwrap();
+    assert_eq!(std::mem::take(&mut *heard.lock().unwrap()), [Ok((false, What::Moved, Point::new(5, 50)))]);
+    control.lose_person();
+    assert_eq!(std::mem::take(&mut *heard.lock().unwrap()), [Err(Code::Backend)]);
+    drop(watching);
+    control.person_clicks(save);
+    assert!(heard.lock().unwrap().is_empty());
+}

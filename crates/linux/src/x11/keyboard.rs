@@ -5,7 +5,7 @@
 //! [`super::input`] does that.
 
 use super::link::{X, failed};
-use deskhand_core::key::NamedKey;
+use deskhand_core::key::{Key, NamedKey};
 use deskhand_core::{Error, Result};
 use std::collections::HashMap;
 use x11rb::protocol::xkb::{ConnectionExt as _, GetStateReply, KeySymMap, KeyType, MapPart};
@@ -18,6 +18,10 @@ pub const SHIFT: u8 = 1;
 pub const LOCK: u8 = 2;
 /// Control.
 pub const CONTROL: u8 = 4;
+/// What Alt sets on every common layout.
+pub const ALT: u8 = 8;
+/// What the Super key sets on every common layout.
+pub const META: u8 = 64;
 
 /// The keyboard that the core protocol means, as an XKB device.
 pub const CORE: u16 = 0x100;
@@ -177,6 +181,23 @@ impl Keymap {
         })
     }
 
+    /// What a key means: by itself, as a combination names it, and the character that pressing it types in
+    /// this state.
+    pub fn meaning(&self, keycode: u8, state: State) -> (Option<Key>, Option<char>) {
+        let Some(key) = self.key(keycode) else { return (None, None) };
+        let Some(group) = effective_group(key.group_info, state.group) else { return (None, None) };
+        let kind = key.kt_index.get(usize::from(group)).and_then(|index| self.types.get(usize::from(*index)));
+        let symbol = self.symbol(keycode, group, kind.map_or(0, |kind| level_of(kind, state.modifiers)));
+        let plain = self.symbol(keycode, group, 0);
+        // A key of the keypad is another key with Num Lock; of all others the modifiers change the character only.
+        let names = if is_keypad(plain) { [symbol, plain] } else { [plain, symbol] };
+        let named = self.modifier_key(keycode).or_else(|| names.into_iter().find_map(named));
+        let by_itself = named.map(Key::Named).or_else(|| types_as(plain).map(Key::Char));
+        let shortcut = state.modifiers & (CONTROL | ALT | META) != 0;
+        let text = if is_keypad(symbol) { xkeysym::Keysym::new(symbol).key_char() } else { types_as(symbol) };
+        (by_itself, text.filter(|c| !shortcut && !c.is_control()))
+    }
+
     /// How to make a character, when a key of the layout does.
     pub fn char(&self, c: char, state: State) -> Option<Stroke> {
         // Caps Lock is off while a character is made: toolkits differ in what it does to which letters.
@@ -277,8 +298,29 @@ fn level_of(kind: &KeyType, modifiers: u8) -> u8 {
 
 /// The character that a symbol types. The keypad's do not count: they depend on Num Lock.
 fn types_as(symbol: u32) -> Option<char> {
-    let keypad = (0xff80..=0xffbd).contains(&symbol);
-    xkeysym::Keysym::new(symbol).key_char().filter(|c| !keypad && !c.is_control())
+    xkeysym::Keysym::new(symbol).key_char().filter(|c| !is_keypad(symbol) && !c.is_control())
+}
+
+fn is_keypad(symbol: u32) -> bool {
+    (0xff80..=0xffbd).contains(&symbol)
+}
+
+/// The key that has this symbol, by its name. The keypad's keys without Num Lock are those that they stand for.
+fn named(symbol: u32) -> Option<NamedKey> {
+    let stands_for = match symbol {
+        sym::KP_Home => NamedKey::Home,
+        sym::KP_End => NamedKey::End,
+        sym::KP_Page_Up => NamedKey::PageUp,
+        sym::KP_Page_Down => NamedKey::PageDown,
+        sym::KP_Left => NamedKey::Left,
+        sym::KP_Right => NamedKey::Right,
+        sym::KP_Up => NamedKey::Up,
+        sym::KP_Down => NamedKey::Down,
+        sym::KP_Insert => NamedKey::Insert,
+        sym::KP_Delete => NamedKey::Delete,
+        _ => return NamedKey::ALL.iter().copied().find(|key| symbols_of(*key).contains(&symbol)),
+    };
+    Some(stands_for)
 }
 
 /// The symbol that stands for a character.

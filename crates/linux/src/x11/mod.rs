@@ -6,6 +6,7 @@ pub mod keyboard;
 pub mod link;
 pub mod lock;
 mod locker;
+pub mod person;
 pub mod screen;
 pub mod touch;
 pub mod window;

@@ -38,6 +38,8 @@ const TAKEN_BY: Duration = Duration::from_secs(3);
 const SEEN_BY: Duration = Duration::from_millis(500);
 /// The device is finer than the screen, so that whoever rounds still hits the pixel.
 const FINE: i32 = 8;
+/// What the device calls itself, before a number.
+pub const NAME: &str = "Deskhand touchscreen";
 const TOUCHING: &str = "touching the screen";
 
 impl Touchscreen {
@@ -47,7 +49,7 @@ impl Touchscreen {
         let opened = path.clone();
         Touchscreen {
             display: display.to_owned(),
-            name: format!("Deskhand touchscreen {}", std::process::id()),
+            name: format!("{NAME} {}", std::process::id()),
             path: Some(path),
             make: Box::new(move |name, width, height| {
                 Ok(Box::new(uinput::make(uinput::open(&opened)?, name, width, height)?))
