@@ -10,7 +10,7 @@ packages_build=(ca-certificates gcc libc6-dev python3-venv)
 packages_desktop=(at-spi2-core dbus fonts-dejavu-core openbox xvfb)
 
 # What ./demo shows.
-packages_demo=(dunst galculator mousepad pulseaudio tesseract-ocr)
+packages_demo=(dunst galculator mousepad pasystray pulseaudio tesseract-ocr)
 
 # Real applications that the tests act on: GTK 3, GTK 4, Qt 5, Chromium, LibreOffice.
 packages_applications=(

@@ -277,7 +277,7 @@ pub fn no_item(place: &str, wanted: &str, level: &[MenuItem]) -> Error {
     Error::new(Code::MenuItemNotFound, message)
         .expected("a name of this level")
         .found(level.iter().map(describe))
-        .remedy("List them with list_menu_items; the names on a path are parted by >.")
+        .remedy("Use one of these names; those on a path are parted by >.")
 }
 
 /// An item in a few words, for messages.

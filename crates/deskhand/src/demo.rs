@@ -136,6 +136,32 @@ impl Demo<'_> {
             Ok((asked["isError"] != true).then_some(()))
         })?;
         self.confirmed("set the volume", "set_volume", json!({ "volume": 40 }))?;
+        self.tray()
+    }
+
+    /// An item of the notification area, which Deskhand keeps on a desktop of its own.
+    fn tray(&mut self) -> Result<()> {
+        let item = "pasystray";
+        self.step(
+            "start a tray program",
+            "launch_app",
+            json!({ "application": item, "arguments": ["--notify=none"], "wait_ms": 0 }),
+        )?;
+        let patience = deskhand_core::Call::with_timeout(Duration::from_secs(10));
+        patience.until("waiting for the tray item", || {
+            let asked =
+                self.request("tools/call", json!({ "name": "list_status_bar_items", "arguments": {} }))?;
+            Ok(asked.to_string().contains(item).then_some(()))
+        })?;
+        self.step("list the tray", "list_status_bar_items", json!({}))?;
+        self.confirmed(
+            "work the menu of a tray item",
+            "click_status_bar_menu_item",
+            json!({ "item": item, "path": "About" }),
+        )?;
+        let about =
+            self.step("see its window", "wait_for", json!({ "window_title": "About", "timeout_ms": 5000 }))?;
+        self.confirmed("close it", "close_window", json!({ "window": about["window"]["id"] }))?;
         Ok(())
     }
 

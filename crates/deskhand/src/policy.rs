@@ -23,7 +23,10 @@ impl Policy {
         if self.read_only && effect != Effect::Read {
             return denied(
                 format!("{} would {}, and Deskhand was started with --read-only.", row.name, verb(effect)),
-                "Start it without --read-only to allow this.",
+                match row.least {
+                    Effect::Read => "Leave out or turn off the parameter that makes it more than looking.",
+                    _ => "Start it without --read-only to allow this.",
+                },
             );
         }
         if let Some(rule) = self.deny.iter().find(|rule| names(rule, row, effect)) {
@@ -50,8 +53,7 @@ impl Policy {
 
     /// Whether a tool is listed: whether anything that it does is allowed.
     pub fn lists(&self, row: &Row) -> bool {
-        let least = if row.effect == Effect::File { Effect::Read } else { row.effect };
-        self.check(row, least).is_ok()
+        self.check(row, row.least).is_ok()
     }
 
     /// Whether programs that interpret code (shells, Python …) may be started.

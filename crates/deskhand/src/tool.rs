@@ -23,6 +23,11 @@ pub trait Tool: DeserializeOwned + JsonSchema + Send + 'static {
     const NAME: &'static str;
     /// The most that a call of it can do.
     const EFFECT: Effect;
+    /// The least that a call of it can do: where that is allowed, the tool is listed.
+    const LEAST: Effect = match Self::EFFECT {
+        Effect::File => Effect::Read,
+        effect => effect,
+    };
     /// What it can fail with, besides what every tool can ([`COMMON_ERRORS`]).
     const ERRORS: &'static [Code];
     /// Other names of its parameters, besides those that hold everywhere.
@@ -147,6 +152,8 @@ pub struct Row {
     pub name: &'static str,
     /// The most that a call can do.
     pub effect: Effect,
+    /// The least that a call can do.
+    pub least: Effect,
     /// The group.
     pub group: Group,
     /// What it can fail with, besides [`COMMON_ERRORS`].
@@ -187,6 +194,7 @@ impl Row {
         Row {
             name: T::NAME,
             effect: T::EFFECT,
+            least: T::LEAST,
             group: T::GROUP,
             errors: T::ERRORS,
             aliases: T::ALIASES,

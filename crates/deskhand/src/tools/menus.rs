@@ -185,6 +185,7 @@ pub struct ListMenuItems {
 impl Tool for ListMenuItems {
     const NAME: &'static str = "list_menu_items";
     const EFFECT: Effect = Effect::Input;
+    const LEAST: Effect = Effect::Read;
     const ERRORS: &'static [Code] = ERRORS;
     const ALIASES: &'static [(&'static str, &'static str)] =
         &[("process", "application"), ("menu_path", "path"), ("menu", "path"), ("item", "path")];
@@ -365,6 +366,7 @@ pub struct GetMenuItemState {
 impl Tool for GetMenuItemState {
     const NAME: &'static str = "get_menu_item_state";
     const EFFECT: Effect = Effect::Input;
+    const LEAST: Effect = Effect::Read;
     const ERRORS: &'static [Code] = ERRORS;
     const ALIASES: &'static [(&'static str, &'static str)] = NAMES;
     const GROUP: Group = Group::Menus;

@@ -129,7 +129,7 @@ fn clicking_by_path() {
         menu_item_not_found: The menu "File" has no item "Sive".
           expected: a name of this level
           found: New; Save; Quit
-          remedy: List them with list_menu_items; the names on a path are parted by >.
+          remedy: Use one of these names; those on a path are parted by >.
     "#]],
     );
     check(
@@ -140,7 +140,7 @@ fn clicking_by_path() {
         menu_item_not_found: The window "Untitled - Editor" has no item "Edit".
           expected: a name of this level
           found: File >
-          remedy: List them with list_menu_items; the names on a path are parted by >.
+          remedy: Use one of these names; those on a path are parted by >.
     "#]],
     );
     check(

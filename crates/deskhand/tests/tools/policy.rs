@@ -47,9 +47,9 @@ fn read_only_looks_and_does_not_touch() {
         "take_screenshot",
         json!({ "file_path": "/tmp/deskhand-never.png" }),
         expect![[r#"
-        denied_by_policy: take_screenshot would write a file, and Deskhand was started with --read-only.
-          remedy: Start it without --read-only to allow this.
-    "#]],
+            denied_by_policy: take_screenshot would write a file, and Deskhand was started with --read-only.
+              remedy: Leave out or turn off the parameter that makes it more than looking.
+        "#]],
     );
     desk.check(
         "run_steps",

@@ -155,7 +155,7 @@ fn clicking_in_a_menu() {
         menu_item_not_found: The menu "Outputs" has no item "Radio".
           expected: a name of this level
           found: Speakers; Headset (disabled)
-          remedy: List them with list_menu_items; the names on a path are parted by >.
+          remedy: Use one of these names; those on a path are parted by >.
     "#]],
     );
     check(
