@@ -339,9 +339,7 @@ pub fn doctor(arguments: &DoctorArguments) -> Result<ExitCode, Failure> {
         }
     };
     terminal::say(&text);
-    // Few machines let a program have a touchscreen, and nothing but gestures needs one.
-    let well = findings.iter().all(|finding| finding.works || finding.capability == "touch");
-    Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if doctor::is_well(&findings) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// `deskhand desktop`.

@@ -174,23 +174,47 @@ fn probe(desktop: &Arc<Desktop>, capability: &str) -> Result<String> {
     }
 }
 
+/// What nobody sees or works a desktop without. The rest may be missing: a machine without sound is well.
+const ESSENTIAL: &[&str] = &["input", "screen", "elements", "windows", "applications"];
+
+/// Whether this desktop can be seen and worked.
+pub fn is_well(findings: &[Finding]) -> bool {
+    findings.iter().all(|finding| finding.works || !ESSENTIAL.contains(&finding.capability))
+}
+
 /// Findings as text for a person.
 pub fn report(findings: &[Finding]) -> String {
+    let width =
+        findings.iter().filter_map(|finding| finding.provider).map(str::len).max().unwrap_or_default();
+    let indent = 19 + width;
     let mut text = String::new();
-    for finding in findings {
+    for (index, finding) in findings.iter().enumerate() {
         let mark = if finding.works { "ok" } else { "--" };
         let provider = finding.provider.unwrap_or("none");
-        let _ = writeln!(text, "{mark}  {:<13} {provider:<8} {}", finding.capability, finding.reason);
+        let _ = writeln!(text, "{mark}  {:<13} {provider:<width$} {}", finding.capability, finding.reason);
         if let Some(found) = &finding.found {
             let time = finding.duration_ms.unwrap_or_default();
-            let _ = writeln!(text, "{:27}{found} ({time} ms)", "");
+            let _ = writeln!(text, "{:indent$}{found} ({time} ms)", "");
+        }
+        // One cause often takes several capabilities with it, and is told once.
+        let same = |next: &Finding| next.problem == finding.problem && next.remedy == finding.remedy;
+        if findings.get(index + 1).is_some_and(same) {
+            continue;
         }
         if let Some(problem) = &finding.problem {
-            let _ = writeln!(text, "{:27}{problem}", "");
+            let _ = writeln!(text, "{:indent$}{problem}", "");
         }
         if let Some(remedy) = &finding.remedy {
-            let _ = writeln!(text, "{:27}What to do: {remedy}", "");
+            let _ = writeln!(text, "{:indent$}What to do: {remedy}", "");
         }
     }
+    let missing = findings.iter().filter(|finding| !finding.works).count();
+    let _ = match (is_well(findings), missing) {
+        (true, 0) => writeln!(text, "\nThis desktop can be seen and worked, with all that Deskhand can do."),
+        (true, _) => {
+            writeln!(text, "\nThis desktop can be seen and worked; {missing} of its services are not there.")
+        }
+        (false, _) => writeln!(text, "\nThis desktop cannot be seen and worked: see what to do above."),
+    };
     text
 }

@@ -81,7 +81,7 @@ impl Server {
     /// Where it listens, for messages.
     fn place(&self) -> String {
         let there = self.sockets.iter().find(|path| path.exists()).or(self.sockets.first());
-        there.map_or_else(|| "nowhere".to_owned(), |path| path.display().to_string())
+        there.map_or_else(|| "an unknown place".to_owned(), |path| path.display().to_string())
     }
 }
 
@@ -125,6 +125,9 @@ impl PulseAudio {
                 format!(
                     "PULSE_SERVER names {remote:?}, and only audio servers of this machine can be reached."
                 )
+            }
+            None if self.server.sockets.is_empty() => {
+                "No audio server is known: neither PULSE_SERVER nor XDG_RUNTIME_DIR is set.".to_owned()
             }
             _ => format!("No audio server runs: nobody listens at {}.", self.server.place()),
         };
