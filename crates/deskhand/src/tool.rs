@@ -101,6 +101,8 @@ pub enum Group {
     Screen,
     /// Accessibility elements.
     Elements,
+    /// Being told what changes.
+    Observations,
     /// Windows.
     Windows,
     /// Applications.

@@ -13,6 +13,7 @@ pub mod marks;
 pub mod menu_buttons;
 pub mod menus;
 pub mod notifications;
+pub mod observations;
 pub mod ocr;
 pub mod page;
 pub mod pointer;
@@ -35,6 +36,7 @@ static TABLES: &[&[Row]] = &[
     ocr::TOOLS,
     elements::TOOLS,
     wait::TOOLS,
+    observations::TOOLS,
     pointer::TOOLS,
     scroll::TOOLS,
     gesture::TOOLS,
