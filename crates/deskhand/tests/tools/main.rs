@@ -18,6 +18,7 @@ mod lane;
 mod masking;
 mod menus;
 mod notifications;
+mod observations;
 mod ocr;
 mod pointer;
 mod policy;
