@@ -1,5 +1,6 @@
 //! The names and parameters of the tool catalogue of desktop automation servers: screenshots, input,
-//! elements, windows, displays, clipboard, applications, scripting.
+//! elements, windows, displays, clipboard, applications, scripting,
+//! observations.
 
 /// A name, and the parameters listed with it.
 pub static TOOLS: &[(&str, &[&str])] = &[
@@ -50,4 +51,9 @@ pub static TOOLS: &[(&str, &[&str])] = &[
         &["command", "args", "working_directory", "environment", "timeout", "stdin", "shell"],
     ),
     ("validate_script", &["script", "type", "compile_only"]),
+    ("create_observation", &["parent", "type", "poll_interval_ms", "visible_only", "roles", "attributes"]),
+    ("stream_observations", &["parent", "types", "roles", "attributes", "poll_interval_ms"]),
+    ("get_observation", &["name"]),
+    ("list_observations", &["parent", "page_size", "page_token"]),
+    ("cancel_observation", &["name"]),
 ];
