@@ -112,6 +112,7 @@ fn ordinary(desk: &Desk, tool: &str) -> Value {
             json!({ "name": observation["name"] })
         }
         "list_observations" => json!({}),
+        "enable_tools" => json!({ "groups": ["audio"] }),
         // There is nothing ordinary in it.
         "execute_apple_script" => json!({ "script": "beep" }),
         "run_steps" => json!({ "steps": [{ "tool": "move_mouse", "arguments": { "x": 5, "y": 5 } }] }),
@@ -143,7 +144,8 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
         return Some(desk.server.run(desk.prepare(row.name, arguments)));
     }
     // What is kept here can always be told.
-    let kept = ["get_observation", "list_observations", "cancel_observation"].contains(&row.name);
+    let kept =
+        ["get_observation", "list_observations", "cancel_observation", "enable_tools"].contains(&row.name);
     if kept && [Code::Unsupported, Code::Backend, Code::Timeout, Code::Internal].contains(&code) {
         return None;
     }
