@@ -2,6 +2,7 @@
 
 use crate::call::Call;
 use crate::error::Result;
+use crate::watch::Bell;
 use std::path::PathBuf;
 
 /// A program that is installed with an entry in the system's menu of applications.
@@ -79,6 +80,10 @@ pub trait Apps: Send + Sync {
 
     /// Asks the process to end, or ends it when `force` is set.
     fn terminate(&self, call: &Call, pid: u32, force: bool) -> Result<()>;
+
+    /// Rings the bell when the process has ended, as long as what is returned is kept. Rings at once when it
+    /// has ended already.
+    fn watch_end(&self, pid: u32, bell: &Bell) -> Result<Box<dyn Send>>;
 }
 
 /// The stand-in where applications cannot be managed.
@@ -101,6 +106,9 @@ impl Apps for NoApps {
         Err(self.0.error())
     }
     fn terminate(&self, _: &Call, _: u32, _: bool) -> Result<()> {
+        Err(self.0.error())
+    }
+    fn watch_end(&self, _: u32, _: &Bell) -> Result<Box<dyn Send>> {
         Err(self.0.error())
     }
 }

@@ -410,6 +410,10 @@ pub trait Elements: Send + Sync {
 
     /// The changes from now on.
     fn watch(&self, call: &Call) -> Result<Box<dyn Watch>>;
+
+    /// Whether all these processes tell when their elements move or change their size. Where one does not,
+    /// somebody who wants to know has to look now and then.
+    fn tells_bounds(&self, call: &Call, pids: &[u32]) -> Result<bool>;
 }
 
 /// The stand-in where elements cannot be seen.
@@ -450,6 +454,9 @@ impl Elements for NoElements {
         Err(self.0.error())
     }
     fn watch(&self, _: &Call) -> Result<Box<dyn Watch>> {
+        Err(self.0.error())
+    }
+    fn tells_bounds(&self, _: &Call, _: &[u32]) -> Result<bool> {
         Err(self.0.error())
     }
 }

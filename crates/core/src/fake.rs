@@ -304,6 +304,8 @@ impl Control {
 }
 
 /// The world while somebody has it; whoever waits for a change looks again afterwards.
+///
+/// Bells are rung only when something did change: whoever sleeps on one looks at the world in turn.
 pub(crate) struct Turn<'p> {
     // Dropped in this order: first the lock, then the others are woken.
     world: MutexGuard<'p, World>,
@@ -311,6 +313,12 @@ pub(crate) struct Turn<'p> {
 }
 
 struct Wake<'p>(&'p Condvar);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.world.ring_bells();
+    }
+}
 
 impl Drop for Wake<'_> {
     fn drop(&mut self) {

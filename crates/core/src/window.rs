@@ -3,6 +3,7 @@
 use crate::call::Call;
 use crate::error::Result;
 use crate::geometry::{Point, Rect, Size};
+use crate::watch::Bell;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -88,6 +89,16 @@ pub trait Windows: Send + Sync {
     /// `true` when it answered, `false` when it cannot be asked (no `_NET_WM_PING`, say); `timeout` when
     /// it could be and did not answer within `patience`.
     fn settle(&self, call: &Call, id: WindowId, patience: Duration) -> Result<bool>;
+
+    /// Watches the windows from now on: the bell rings when something about them may have changed.
+    fn watch(&self, call: &Call, bell: &Bell) -> Result<Box<dyn WindowWatch>>;
+}
+
+/// Tells that windows have changed; what, [`Windows::list`] says.
+pub trait WindowWatch: Send {
+    /// Whether something may have changed since this was last asked. Does not wait for it. Fails when it
+    /// cannot be known any more.
+    fn changed(&mut self, call: &Call) -> Result<bool>;
 }
 
 /// Shared between the desktop and providers that need to know the windows.
@@ -112,6 +123,9 @@ impl<W: Windows> Windows for Arc<W> {
     }
     fn settle(&self, call: &Call, id: WindowId, patience: Duration) -> Result<bool> {
         (**self).settle(call, id, patience)
+    }
+    fn watch(&self, call: &Call, bell: &Bell) -> Result<Box<dyn WindowWatch>> {
+        (**self).watch(call, bell)
     }
 }
 
@@ -138,6 +152,9 @@ impl Windows for NoWindows {
         Err(self.0.error())
     }
     fn settle(&self, _: &Call, _: WindowId, _: Duration) -> Result<bool> {
+        Err(self.0.error())
+    }
+    fn watch(&self, _: &Call, _: &Bell) -> Result<Box<dyn WindowWatch>> {
         Err(self.0.error())
     }
 }

@@ -127,8 +127,15 @@ pub fn meaning(row: &Row, name: &str) -> Option<Meaning> {
     known.contains_key(&own).then_some(Meaning { name: own, in_seconds })
 }
 
-/// `parent` names an application or one of its windows as a resource.
+/// `parent` names an application or one of its windows as a resource, or an element by its ref.
 fn parent(known: &Map<String, Value>, value: Value) -> (String, Value) {
+    let is_ref = |name: &str| {
+        name.strip_prefix('e').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let element = value.as_str().map(|name| name.rsplit_once("elements/").map_or(name, |(_, last)| last));
+    if let Some(element) = element.filter(|name| is_ref(name) && known.contains_key("element")) {
+        return ("element".to_owned(), Value::String(element.to_owned()));
+    }
     let is_window = value.as_str().is_some_and(|name| name.contains("windows/"));
     let name = if is_window && known.contains_key("window") { "window" } else { "application" };
     if known.contains_key(name) { (name.to_owned(), value) } else { ("parent".to_owned(), value) }

@@ -5,6 +5,7 @@ use crate::encode;
 use crate::images::Images;
 use crate::log;
 use crate::notices::Notices;
+use crate::observations::{Observations, Owner};
 use crate::policy::Policy;
 use crate::refs::Refs;
 use crate::snapshot::Snapshots;
@@ -17,7 +18,7 @@ use serde_json::{Value, json};
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
@@ -58,7 +59,7 @@ pub struct Server {
     /// How Deskhand was started.
     pub config: Config,
     /// The numbers that elements were shown under.
-    pub refs: Refs,
+    pub refs: Arc<Refs>,
     /// The pictures that were returned, for coordinates taken from them.
     pub images: Images,
     /// The readings of elements that were returned.
@@ -67,6 +68,8 @@ pub struct Server {
     pub tracked: Mutex<Vec<u32>>,
     /// The notifications that are known.
     pub notices: Notices,
+    /// What is observed, for whom.
+    pub observations: Observations,
     next_client: AtomicU64,
     next_call: AtomicU64,
     places: Semaphore,
@@ -83,11 +86,62 @@ pub struct Client {
     /// What it calls itself.
     pub name: Mutex<String>,
     server: Arc<Server>,
+    outbox: Mutex<Option<Arc<dyn Outbox>>>,
+}
+
+/// The way to a client for what it has not asked for. A transport that has one gives it to its clients.
+pub trait Outbox: Send + Sync {
+    /// Sends a notification; where nobody reads, it may be left out.
+    fn notify(&self, method: &str, params: Value);
+}
+
+impl Client {
+    /// From now on it can be told something.
+    pub fn reach(&self, outbox: Arc<dyn Outbox>) {
+        *self.outbox.lock().unwrap_or_else(PoisonError::into_inner) = Some(outbox);
+    }
+
+    /// Tells it something, where there is a way to.
+    pub fn tell(&self, method: &str, params: Value) {
+        let outbox = self.outbox.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(outbox) = outbox {
+            outbox.notify(method, params);
+        }
+    }
+
+    /// Lets go of what it holds and ends what was begun for it: it has gone.
+    pub fn leave(&self) {
+        self.server.observations.release(Owner::Client(self.id));
+        self.server.desktop.release_client(self.id);
+    }
 }
 
 impl Drop for Client {
     fn drop(&mut self) {
-        self.server.desktop.release_client(self.id);
+        self.leave();
+    }
+}
+
+/// Tells a client how far one of its calls has come: it asked for that with a token.
+#[derive(Clone)]
+pub struct Progress {
+    /// What it knows the call by.
+    pub token: Value,
+    /// The way to it.
+    pub outbox: Arc<dyn Outbox>,
+    /// How much was reported last.
+    pub last: Arc<AtomicU64>,
+}
+
+impl Progress {
+    /// So much of the total is done. What is reported grows also where several parts of a call report.
+    pub fn report(&self, done: u64, total: u64, message: &str) {
+        let done = done.max(self.last.load(Ordering::Relaxed) + 1);
+        self.last.store(done, Ordering::Relaxed);
+        let total = total.max(done);
+        let params =
+            json!({ "progressToken": self.token, "progress": done, "total": total, "message": message });
+        self.outbox.notify("notifications/progress", params);
     }
 }
 
@@ -102,9 +156,15 @@ pub struct Prepared {
     correlation: String,
     /// The client's own earlier change that a read has to follow.
     follow: Option<u64>,
+    progress: Option<Progress>,
 }
 
 impl Prepared {
+    /// The client wants to know how far it has come.
+    pub fn with_progress(self, progress: Progress) -> Prepared {
+        Prepared { progress: Some(progress), ..self }
+    }
+
     /// Calls it off.
     pub fn cancellation(&self) -> Cancellation {
         self.call.cancellation().clone()
@@ -123,6 +183,8 @@ pub struct Context<'a> {
     pub client: &'a Arc<Client>,
     /// Identifies the call in the log.
     pub correlation: String,
+    /// How to tell the client how far it has come, if it wants to know.
+    pub progress: Option<Progress>,
 }
 
 impl Server {
@@ -131,11 +193,12 @@ impl Server {
         Arc::new(Server {
             desktop,
             config,
-            refs: Refs::default(),
+            refs: Arc::default(),
             images: Images::default(),
             snapshots: Snapshots::default(),
             tracked: Mutex::default(),
             notices: Notices::default(),
+            observations: Observations::default(),
             next_client: AtomicU64::new(1),
             next_call: AtomicU64::new(1),
             places: Semaphore::new(MOST_AT_ONCE),
@@ -148,6 +211,7 @@ impl Server {
             id: self.next_client.fetch_add(1, Ordering::Relaxed),
             name: Mutex::new(name.into()),
             server: self.clone(),
+            outbox: Mutex::default(),
         })
     }
 
@@ -178,7 +242,7 @@ impl Server {
         } else {
             follow = self.desktop.lane.last_of(client.id);
         }
-        Some(Prepared { row, bound, arguments, call, client: client.clone(), correlation, follow })
+        Some(Prepared { row, bound, arguments, call, client: client.clone(), correlation, follow, progress: None })
     }
 
     /// Runs a call on a thread that may block. Has to be polled first in the order of [`Server::prepare`].
@@ -216,10 +280,10 @@ impl Server {
     }
 
     fn run_unless(&self, refusal: Option<Error>, prepared: Prepared) -> Result<Reply> {
-        let Prepared { row, bound, arguments, call, client, correlation, follow } = prepared;
+        let Prepared { row, bound, arguments, call, client, correlation, follow, progress } = prepared;
         let started = Instant::now();
         let effect = bound.as_ref().map_or(row.effect, |bound| bound.effect);
-        let cx = Context { server: self, desktop: &self.desktop, call, client: &client, correlation };
+        let cx = Context { server: self, desktop: &self.desktop, call, client: &client, correlation, progress };
         let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
             if let Some(refusal) = refusal {
                 return Err(refusal);
@@ -309,6 +373,7 @@ impl Context<'_> {
             call,
             client: self.client,
             correlation: format!("{}.{place}", self.correlation),
+            progress: self.progress.clone(),
         };
         let result =
             bound.and_then(|bound| cx.enter(row, bound)).map_err(|error| row.shape(&arguments, error));

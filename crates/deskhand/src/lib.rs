@@ -12,6 +12,7 @@ pub mod line;
 pub mod log;
 pub mod mcp;
 pub mod notices;
+pub mod observations;
 pub mod policy;
 pub mod profiles;
 pub mod refs;

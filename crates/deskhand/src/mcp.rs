@@ -10,16 +10,18 @@ pub mod stdio;
 use crate::call::{Client, Server, unknown_tool};
 use crate::encode;
 use crate::log;
+use crate::observations::{self, Observation, Owner};
 use crate::profiles::Profile;
+use crate::tools::observations::ObservationRead;
 use deskhand_core::Display;
 use displays::{Grounding, Screen};
 use lines::Slot;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult, DiscoverResult,
-    ErrorCode, Implementation, InitializeRequestParams, InitializeResult, ListResourcesResult,
-    ListToolsResult, MetaObject, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, Resource, ResourceContents, ServerCapabilities, ServerConfig,
-    Tool,
+    ErrorCode, Implementation, InitializeRequestParams, InitializeResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, MetaObject, PaginatedRequestParams, ProtocolVersion,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource, ResourceContents,
+    ResourceTemplate, ServerCapabilities, ServerConfig, SubscribeRequestParams, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{RequestContext, RoleServer, serve_directly};
 use rmcp::{ErrorData, ServerHandler};
@@ -96,8 +98,7 @@ pub async fn serve<R, W>(
     }
     wire.end_writing();
     let _ = tokio::time::timeout(Duration::from_millis(300), writing).await;
-    let desktop = server.desktop.clone();
-    let release = tokio::task::spawn_blocking(move || desktop.release_client(client.id));
+    let release = tokio::task::spawn_blocking(move || client.leave());
     let _ = tokio::time::timeout(Duration::from_millis(500), release).await;
 }
 
@@ -146,6 +147,27 @@ impl Mcp {
         })
     }
 
+    fn owner(&self) -> Owner {
+        Owner::Client(self.client.id)
+    }
+
+    /// The observation at an address, and after which event to read.
+    fn observation(&self, uri: &str) -> Result<(Arc<Observation>, u64), ErrorData> {
+        let unknown = || {
+            let message = format!(
+                "There is no resource {uri:?}. There is {}, and {}o1 and so on for observations.",
+                displays::URI,
+                observations::URI
+            );
+            ErrorData::resource_not_found(message, Some(json!({ "uri": uri })))
+        };
+        let rest = uri.strip_prefix(observations::URI).ok_or_else(unknown)?;
+        let (name, after) = rest.split_once("?after=").unwrap_or((rest, "0"));
+        let after = after.parse().map_err(|_| unknown())?;
+        let found = self.server.observations.get(self.owner(), name).map_err(|_| unknown())?;
+        Ok((found, after))
+    }
+
     /// What the client is told of this server and of the displays.
     fn describe(&self, mut config: ServerConfig, displays: Option<&[Display]>) -> ServerConfig {
         let mut text = instructions(self);
@@ -165,7 +187,7 @@ impl Mcp {
 
 impl ServerHandler for Mcp {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().build();
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().enable_resources_subscribe().build();
         let mut this = Implementation::new("deskhand", env!("CARGO_PKG_VERSION"));
         this.title = Some("Deskhand".into());
         ServerConfig::new(capabilities).with_server_info(this)
@@ -264,7 +286,28 @@ impl ServerHandler for Mcp {
         resource.title = Some("Displays".into());
         resource.description = Some("The displays with their places and sizes in pixels.".into());
         resource.mime_type = Some("application/json".into());
-        Ok(ListResourcesResult::with_all_items(vec![resource]))
+        let mut all = vec![resource];
+        all.extend(self.server.observations.of(self.owner()).iter().map(|observation| {
+            let mut resource = Resource::new(observation.uri(), observation.name());
+            resource.description = Some(format!("What changes: {}.", observation.plan.target));
+            resource.mime_type = Some("application/json".into());
+            resource
+        }));
+        Ok(ListResourcesResult::with_all_items(all))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let address = format!("{}{{name}}{{?after}}", observations::URI);
+        let mut template = ResourceTemplate::new(address, "observation");
+        template.title = Some("Observation".into());
+        template.description =
+            Some("The events of an observation that create_observation began; after a number.".into());
+        template.mime_type = Some("application/json".into());
+        Ok(ListResourceTemplatesResult::with_all_items(vec![template]))
     }
 
     async fn read_resource(
@@ -272,17 +315,46 @@ impl ServerHandler for Mcp {
         request: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        if request.uri != displays::URI {
-            let message = format!("There is no resource {:?}. There is {}.", request.uri, displays::URI);
-            return Err(ErrorData::resource_not_found(message, Some(json!({ "uri": request.uri }))));
-        }
-        let displays = self.grounding.look().await.map_err(|error| {
-            ErrorData::internal_error(error.to_string(), serde_json::to_value(&error).ok())
-        })?;
-        let screens: Vec<Screen> = displays.iter().map(Screen::of).collect();
-        let text = json!({ "screens": screens, "displays": displays }).to_string();
-        let contents = ResourceContents::text(text, displays::URI).with_mime_type("application/json");
+        let text = if request.uri == displays::URI {
+            let displays = self.grounding.look().await.map_err(|error| {
+                ErrorData::internal_error(error.to_string(), serde_json::to_value(&error).ok())
+            })?;
+            let screens: Vec<Screen> = displays.iter().map(Screen::of).collect();
+            json!({ "screens": screens, "displays": displays }).to_string()
+        } else {
+            let (observation, after) = self.observation(&request.uri)?;
+            let read = ObservationRead::of(&observation, after, observations::MOST_EVENTS);
+            serde_json::to_string(&read)
+                .map_err(|error| ErrorData::internal_error(error.to_string(), None))?
+        };
+        let contents = ResourceContents::text(text, request.uri).with_mime_type("application/json");
         Ok(ReadResourceResult::new(vec![contents]).into())
+    }
+
+    // Clients of versions before 2026-07-28 know nothing else.
+    #[allow(deprecated, reason = "the versions that have initialize subscribe this way")]
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if request.uri != displays::URI {
+            self.observation(&request.uri)?.0.subscribe(true);
+        }
+        Ok(())
+    }
+
+    #[allow(deprecated, reason = "the versions that have initialize subscribe this way")]
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        // One that has been cancelled meanwhile tells nothing any more.
+        if let Ok((observation, _)) = self.observation(&request.uri) {
+            observation.subscribe(false);
+        }
+        Ok(())
     }
 
     async fn on_custom_request(
@@ -296,6 +368,8 @@ impl ServerHandler for Mcp {
             "shutdown" | "exit" => return Ok(CustomResult::new(json!({}))),
             "initialize" => fault::<InitializeRequestParams>(&request),
             "resources/read" => fault::<ReadResourceRequestParams>(&request),
+            "resources/subscribe" => fault::<SubscribeRequestParams>(&request),
+            "resources/unsubscribe" => fault::<UnsubscribeRequestParams>(&request),
             "tools/list" | "resources/list" | "resources/templates/list" | "prompts/list" => {
                 fault::<PaginatedRequestParams>(&request)
             }

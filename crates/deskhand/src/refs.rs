@@ -86,6 +86,23 @@ impl Refs {
             .collect()
     }
 
+    /// The numbers of elements that are not being shown: what has been shown under them is still what has to
+    /// be true when somebody acts on them.
+    pub fn numbers_of<'a>(&self, elements: impl IntoIterator<Item = &'a Element>) -> Vec<u64> {
+        let mut store = self.store();
+        let number = |element: &Element| match store.numbers.get(&element.id) {
+            Some(number) => *number,
+            None => {
+                store.last += 1;
+                let number = store.last;
+                store.numbers.insert(element.id.clone(), number);
+                store.shown.insert(number, Shown::of(element));
+                number
+            }
+        };
+        elements.into_iter().map(number).collect()
+    }
+
     /// What was shown under a ref. The outer `None` means that the text is no ref at all.
     pub fn get(&self, text: &str) -> Option<Option<Shown>> {
         let number: u64 = text.trim().strip_prefix('e')?.parse().ok()?;

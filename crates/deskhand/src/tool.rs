@@ -110,6 +110,8 @@ pub enum Group {
     Screen,
     /// Accessibility elements.
     Elements,
+    /// Being told what changes.
+    Observations,
     /// Windows.
     Windows,
     /// Applications.

@@ -5,6 +5,7 @@ mod policy;
 pub(crate) mod process;
 
 use deskhand_core::app::{Apps, Installed, Launch, Launched, Running};
+use deskhand_core::watch::Bell;
 use deskhand_core::window::Window;
 use deskhand_core::{Call, Code, Error, Result};
 use entry::{Catalog, Entry, base_name};
@@ -357,6 +358,19 @@ impl Apps for LinuxApps {
             rustix::io::Errno::PERM => refused("the system does not allow it"),
             other => Error::backend(format!("Process {pid} could not be ended.")).because(other),
         })
+    }
+
+    fn watch_end(&self, pid: u32, bell: &Bell) -> Result<Box<dyn Send>> {
+        let doing = || Error::backend(format!("The end of process {pid} cannot be waited for."));
+        let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or_else(doing)?;
+        match rustix::process::pidfd_open(number, rustix::process::PidfdFlags::empty()) {
+            Ok(process) => Ok(Box::new(crate::ready::ring(process, bell)?)),
+            Err(rustix::io::Errno::SRCH) => {
+                bell.ring();
+                Ok(Box::new(()))
+            }
+            Err(error) => Err(doing().because(error)),
+        }
     }
 }
 

@@ -7,6 +7,7 @@ pub mod files;
 pub mod menu;
 pub mod notification;
 pub mod ocr;
+mod ready;
 pub mod script;
 pub mod session;
 pub mod status_item;

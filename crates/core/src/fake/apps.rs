@@ -5,6 +5,7 @@ use super::scene::{self, Program};
 use crate::app::{Apps, Installed, Launch, Launched, Running};
 use crate::call::Call;
 use crate::error::{Code, Error, Result};
+use crate::watch::Bell;
 
 impl Apps for Provider {
     fn installed(&self, call: &Call) -> Result<Vec<Installed>> {
@@ -114,5 +115,15 @@ impl Apps for Provider {
             world.soon(delay, move |world| world.end_process(pid));
         }
         Ok(())
+    }
+
+    fn watch_end(&self, pid: u32, bell: &Bell) -> Result<Box<dyn Send>> {
+        let mut world = self.world();
+        let kept = world.hang(bell);
+        if world.app(pid).is_none() {
+            bell.ring();
+        }
+        drop(world);
+        Ok(Box::new(kept))
     }
 }

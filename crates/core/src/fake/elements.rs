@@ -9,8 +9,9 @@ use crate::element::{
 };
 use crate::error::{Code, Error, Result};
 use crate::geometry::Point;
-use crate::watch::{Change, Watch};
+use crate::watch::{Bell, Change, Watch};
 use crate::window::WindowId;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The element behind an id, unless it is gone or its application does not answer.
@@ -187,10 +188,22 @@ impl Elements for Provider {
         }))
     }
 
+    fn tells_bounds(&self, call: &Call, pids: &[u32]) -> Result<bool> {
+        let world = self.enter(call, "elements.tells_bounds")?;
+        // The fake does not tell when something moves; its applications without a toolkit would.
+        Ok(pids.iter().all(|pid| world.app(*pid).is_some_and(|app| app.toolkit.is_empty())))
+    }
+
     fn watch(&self, call: &Call) -> Result<Box<dyn Watch>> {
         let world = self.enter(call, "elements.watch")?;
         let next = world.first_change + world.changes.len() as u64;
-        Ok(Box::new(Listener { provider: self.clone(), next, dropped: 0 }))
+        Ok(Box::new(Listener {
+            provider: self.clone(),
+            next,
+            dropped: 0,
+            pids: Vec::new(),
+            kept: None,
+        }))
     }
 }
 
@@ -227,22 +240,40 @@ struct Listener {
     /// The number of the next change to read.
     next: u64,
     dropped: u64,
+    /// Only changes in these processes, or all when there are none.
+    pids: Vec<u32>,
+    kept: Option<Arc<()>>,
+}
+
+impl Listener {
+    fn wants(&self, change: &Change) -> bool {
+        self.pids.is_empty() || change.pid.is_some_and(|pid| self.pids.contains(&pid))
+    }
+
+    /// Skips what is forgotten already, and counts it.
+    fn keep_up(&mut self, first: u64) {
+        if self.next < first {
+            self.dropped += first - self.next;
+            self.next = first;
+        }
+    }
 }
 
 impl Watch for Listener {
     fn next(&mut self, call: &Call, until: Instant) -> Result<Option<Change>> {
         loop {
             self.provider.suffer(call, "watch.next")?;
-            let shared = &self.provider.0;
+            let provider = self.provider.clone();
+            let shared = &provider.0;
             let mut world = shared.world.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             world.catch_up();
-            if self.next < world.first_change {
-                self.dropped += world.first_change - self.next;
-                self.next = world.first_change;
-            }
+            self.keep_up(world.first_change);
             let place = usize::try_from(self.next - world.first_change).unwrap_or(usize::MAX);
             if let Some(change) = world.changes.get(place) {
                 self.next += 1;
+                if !self.wants(change) {
+                    continue;
+                }
                 return Ok(Some(change.clone()));
             }
             let now = Instant::now();
@@ -261,5 +292,23 @@ impl Watch for Listener {
 
     fn dropped(&self) -> u64 {
         self.dropped
+    }
+
+    fn listen(&mut self, bell: &Bell, pids: &[u32]) {
+        self.kept = Some(self.provider.world().hang(bell));
+        self.pids = pids.to_vec();
+    }
+
+    fn drain(&mut self) -> Result<Vec<Change>> {
+        self.provider.suffer(&Call::with_timeout(Duration::from_secs(1)), "watch.drain")?;
+        let provider = self.provider.clone();
+        let mut world = provider.0.world.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        world.catch_up();
+        self.keep_up(world.first_change);
+        let new = usize::try_from(self.next - world.first_change).unwrap_or(usize::MAX);
+        let changes = world.changes.iter().skip(new).filter(|change| self.wants(change));
+        let changes = changes.map(|change| Change { text: None, ..change.clone() }).collect();
+        self.next = world.first_change + world.changes.len() as u64;
+        Ok(changes)
     }
 }

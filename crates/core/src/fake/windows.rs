@@ -5,7 +5,9 @@ use super::world::{Win, World};
 use crate::call::Call;
 use crate::error::{Code, Error, Result};
 use crate::geometry::{Point, Rect, Size};
-use crate::window::{Window, WindowId, WindowState, Windows};
+use crate::watch::Bell;
+use crate::window::{Window, WindowId, WindowState, WindowWatch, Windows};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The smallest size of a window.
@@ -98,5 +100,26 @@ impl Windows for Provider {
             .remedy("The application hangs or is stopped: wait, or quit it by force."));
         }
         Ok(true)
+    }
+
+    fn watch(&self, call: &Call, bell: &Bell) -> Result<Box<dyn WindowWatch>> {
+        let mut world = self.enter(call, "windows.watch")?;
+        let (kept, look) = (world.hang(bell), world.windows_look());
+        drop(world);
+        Ok(Box::new(Onlooker { provider: self.clone(), look, _kept: kept }))
+    }
+}
+
+/// Compares the windows with what they were.
+struct Onlooker {
+    provider: Provider,
+    look: u64,
+    _kept: Arc<()>,
+}
+
+impl WindowWatch for Onlooker {
+    fn changed(&mut self, call: &Call) -> Result<bool> {
+        let look = self.provider.enter(call, "window_watch.changed")?.windows_look();
+        Ok(std::mem::replace(&mut self.look, look) != look)
     }
 }

@@ -10,10 +10,12 @@ use crate::input::{Button, Held};
 use crate::key::{Key, NamedKey};
 use crate::status_item::StatusItem;
 use crate::system::Power;
-use crate::watch::{Change, Kind};
+use crate::watch::{Bell, Change, Kind};
 use crate::window::{Window, WindowId, WindowState};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 /// The height of a title bar.
@@ -60,6 +62,8 @@ pub struct World {
     pub(super) file_view: Option<FileView>,
     pub(super) temper: Temper,
     pub(super) board: Board,
+    bells: Vec<(Weak<()>, Bell)>,
+    rung: u64,
     pending: Vec<Pending>,
     pressed: Option<Pressed>,
     /// What belongs to one multiple click: clicks of one holder of the input lane, however long they take.
@@ -228,6 +232,8 @@ impl World {
             notices: super::notification::Notices::default(),
             file_view: None,
             temper: Temper { launch_delay: Duration::from_millis(20), ..Temper::default() },
+            bells: Vec::new(),
+            rung: 0,
             pending: Vec::new(),
             pressed: None,
             clicks: None,
@@ -733,6 +739,48 @@ impl World {
     }
 
     // What is told of it.
+
+    /// The bell rings on every change from now on, as long as what is returned is kept.
+    pub(super) fn hang(&mut self, bell: &Bell) -> Arc<()> {
+        let kept = Arc::new(());
+        if self.bells.is_empty() {
+            self.rung = self.looks();
+        }
+        self.bells.push((Arc::downgrade(&kept), bell.clone()));
+        kept
+    }
+
+    /// Rings the bells when something has changed since they were rung last.
+    pub(super) fn ring_bells(&mut self) {
+        self.bells.retain(|(kept, _)| 0 < kept.strong_count());
+        if self.bells.is_empty() {
+            return;
+        }
+        let looks = self.looks();
+        if std::mem::replace(&mut self.rung, looks) != looks {
+            self.bells.iter().for_each(|(_, bell)| bell.ring());
+        }
+    }
+
+    /// Differs when what elements, windows and processes there are differs.
+    fn looks(&self) -> u64 {
+        let mut hasher = std::hash::DefaultHasher::new();
+        (self.first_change + self.changes.len() as u64).hash(&mut hasher);
+        self.apps.iter().for_each(|app| app.pid.hash(&mut hasher));
+        self.windows_look().hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// Differs when the windows differ.
+    pub(super) fn windows_look(&self) -> u64 {
+        let mut hasher = std::hash::DefaultHasher::new();
+        self.active.hash(&mut hasher);
+        for window in &self.windows {
+            let bounds = (window.bounds.origin().x, window.bounds.origin().y, window.bounds.size());
+            (window.id, &window.title, format!("{bounds:?}"), window.state).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
 
     pub(super) fn say(&mut self, id: &ElementId, kind: Kind, detail: &str, on: bool, text: Option<String>) {
         let pid = self.items.get(id).map(|item| item.pid);

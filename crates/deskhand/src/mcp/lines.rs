@@ -8,7 +8,7 @@
 //! It knows nothing of tools beyond `Server::prepare`, and nothing of files and pipes.
 
 use super::Options;
-use crate::call::{Client, Prepared, Server, unknown_tool};
+use crate::call::{Client, Outbox, Prepared, Progress, Server, unknown_tool};
 use crate::encode;
 use crate::line::Line;
 use crate::log;
@@ -42,6 +42,9 @@ const MOST_UNANSWERED: usize = 1024;
 
 /// How many bytes may wait to be written before no more requests are read.
 const MOST_UNSENT: usize = 64 * 1024 * 1024;
+
+/// How many bytes may wait to be written before notifications are left out.
+const MOST_UNREAD: usize = 1024 * 1024;
 
 /// How long calls may go on after the client has closed its end, and again after they were called off.
 const GRACE: Duration = Duration::from_millis(800);
@@ -153,6 +156,7 @@ where
         drained: watch::Sender::new(false),
     });
     let writing = tokio::spawn(write(output, receiver, wire.clone()));
+    client.reach(wire.clone());
     let lines = Lines {
         input: BufReader::with_capacity(64 * 1024, input),
         line: Vec::new(),
@@ -427,6 +431,15 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                 let error = unknown_tool(&name);
                 return refuse(&error.message, serde_json::to_value(&error.detail).ok());
             };
+            let token = meta.get("progressToken").filter(|token| token.is_string() || token.is_number());
+            let prepared = match token.cloned() {
+                Some(token) => prepared.with_progress(Progress {
+                    token,
+                    outbox: self.wire.clone(),
+                    last: Arc::default(),
+                }),
+                None => prepared,
+            };
             let number = self.wire.await_answer(id, batch, Some(prepared.cancellation()));
             let mut request = CallToolRequest::new(CallToolRequestParams::new(name));
             request.extensions.insert(Slot(Arc::new((
@@ -506,6 +519,17 @@ fn head_id(line: &[u8]) -> Option<Value> {
     let _ =
         serde::Deserializer::deserialize_any(&mut serde_json::Deserializer::from_slice(line), Head(&mut id));
     id.filter(|id| id.is_string() || id.is_number())
+}
+
+impl Outbox for Wire {
+    /// What nobody asked for is left out where nobody reads: it must not fill the memory.
+    fn notify(&self, method: &str, params: Value) {
+        if MOST_UNREAD < self.unsent.load(Ordering::Relaxed) {
+            return;
+        }
+        let notification = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+        self.deliver(&mut self.open(), None, Some(Line::from(notification.to_string())));
+    }
 }
 
 impl Wire {

@@ -14,6 +14,7 @@ pub mod menu_buttons;
 pub mod menus;
 pub mod mouse_control;
 pub mod notifications;
+pub mod observations;
 pub mod ocr;
 pub mod page;
 pub mod pointer;
@@ -36,6 +37,7 @@ static TABLES: &[&[Row]] = &[
     ocr::TOOLS,
     elements::TOOLS,
     wait::TOOLS,
+    observations::TOOLS,
     pointer::TOOLS,
     scroll::TOOLS,
     gesture::TOOLS,

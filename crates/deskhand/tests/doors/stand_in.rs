@@ -8,7 +8,8 @@ use deskhand_core::geometry::Orientation;
 use deskhand_core::input::{Button, Input, InputState, Press};
 use deskhand_core::key::Key;
 use deskhand_core::screen::{Bitmap, PointerImage, Screen, Source};
-use deskhand_core::window::{Window, WindowId, WindowState, Windows};
+use deskhand_core::watch::Bell;
+use deskhand_core::window::{Window, WindowId, WindowState, WindowWatch, Windows};
 use deskhand_core::{Call, Code, Desktop, Display, Error, Missing, Point, Rect, Result, Size};
 use std::any::Any;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
@@ -144,6 +145,9 @@ impl Windows for StandIn {
     fn settle(&self, _: &Call, _: WindowId, _: Duration) -> Result<bool> {
         none()
     }
+    fn watch(&self, _: &Call, _: &Bell) -> Result<Box<dyn WindowWatch>> {
+        none()
+    }
 }
 
 impl Apps for StandIn {
@@ -181,6 +185,9 @@ impl Apps for StandIn {
         none()
     }
     fn terminate(&self, _: &Call, _: u32, _: bool) -> Result<()> {
+        none()
+    }
+    fn watch_end(&self, _: u32, _: &Bell) -> Result<Box<dyn Send>> {
         none()
     }
 }

@@ -225,6 +225,25 @@ impl Elements for Atspi {
         let live = self.live(call)?;
         Ok(Box::new(AtspiWatch::open(call, &live)?))
     }
+
+    fn tells_bounds(&self, call: &Call, pids: &[u32]) -> Result<bool> {
+        let live = self.live(call)?;
+        wait(call, "asking for the toolkits of applications", async {
+            for pid in pids {
+                for name in named(&live, Some(*pid)).await? {
+                    let tells = match live.app(&name).await.map_err(|fault| Error::backend(fault.to_string()))?.toolkit {
+                        // Found by moving elements of each.
+                        Toolkit::Other => true,
+                        Toolkit::Gtk4 | Toolkit::Qt | Toolkit::Chromium => false,
+                    };
+                    if !tells {
+                        return Ok(false);
+                    }
+                }
+            }
+            Ok(true)
+        })
+    }
 }
 
 impl Atspi {

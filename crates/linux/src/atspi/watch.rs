@@ -8,7 +8,7 @@ use super::Live;
 use super::bus::{self, Ref};
 use super::roles;
 use deskhand_core::element::{ElementId, Role};
-use deskhand_core::watch::{Change, Kind, Watch};
+use deskhand_core::watch::{Bell, Change, Kind, Watch};
 use deskhand_core::{Call, Error, Result};
 use futures_util::stream::StreamExt;
 use std::collections::{HashMap, VecDeque};
@@ -64,9 +64,27 @@ struct Heard {
 
 #[derive(Debug, Default)]
 struct Ring {
-    changes: Mutex<(VecDeque<Change>, bool)>,
+    queue: Mutex<Queue>,
     came: Condvar,
     dropped: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    changes: VecDeque<Change>,
+    closed: bool,
+    /// Whom to wake who does not wait here.
+    bell: Option<Bell>,
+    /// Only changes in these processes, or all when there are none.
+    pids: Vec<u32>,
+}
+
+impl Queue {
+    fn ring(&self) {
+        if let Some(bell) = &self.bell {
+            bell.ring();
+        }
+    }
 }
 
 impl Events {
@@ -260,7 +278,7 @@ async fn take(events: &Arc<Events>, bus: &zbus::Connection, message: &Message) {
     };
     let rings: Vec<Arc<Ring>> = events.heard().rings.iter().filter_map(Weak::upgrade).collect();
     for ring in rings {
-        ring.push(change.clone());
+        ring.push(&change);
     }
 }
 
@@ -322,24 +340,35 @@ impl Event {
 }
 
 impl Ring {
-    fn changes(&self) -> MutexGuard<'_, (VecDeque<Change>, bool)> {
-        self.changes.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    fn push(&self, change: Change) {
-        let mut changes = self.changes();
-        if RING <= changes.0.len() {
-            changes.0.pop_front();
+    fn push(&self, change: &Change) {
+        let mut queue = self.queue();
+        if !queue.pids.is_empty() && change.pid.is_none_or(|pid| !queue.pids.contains(&pid)) {
+            return;
+        }
+        if RING <= queue.changes.len() {
+            queue.changes.pop_front();
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
-        changes.0.push_back(change);
+        queue.changes.push_back(change.clone());
+        queue.ring();
         self.came.notify_all();
     }
 
     fn close(&self) {
-        self.changes().1 = true;
+        let mut queue = self.queue();
+        queue.closed = true;
+        queue.ring();
         self.came.notify_all();
     }
+}
+
+fn lost() -> Error {
+    Error::backend("The accessibility bus has gone, and the changes with it.")
+        .remedy("The next call connects again, as soon as it is back.")
 }
 
 /// A place in the stream of changes.
@@ -364,14 +393,13 @@ impl AtspiWatch {
     }
 
     fn pop(&self, call: &Call, until: Instant) -> Result<Option<Change>> {
-        let mut changes = self.ring.changes();
+        let mut queue = self.ring.queue();
         loop {
-            if let Some(change) = changes.0.pop_front() {
+            if let Some(change) = queue.changes.pop_front() {
                 return Ok(Some(change));
             }
-            if changes.1 {
-                return Err(Error::backend("The accessibility bus has gone, and the changes with it.")
-                    .remedy("The next call connects again, as soon as it is back."));
+            if queue.closed {
+                return Err(lost());
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -380,8 +408,8 @@ impl AtspiWatch {
             call.check("waiting for a change")?;
             // Cancellation does not wake this wait: it is looked at now and then.
             let nap = left.min(call.remaining()).min(Duration::from_millis(50));
-            let woken = self.ring.came.wait_timeout(changes, nap);
-            changes = woken.unwrap_or_else(|poisoned| poisoned.into_inner()).0;
+            let woken = self.ring.came.wait_timeout(queue, nap);
+            queue = woken.unwrap_or_else(|poisoned| poisoned.into_inner()).0;
         }
     }
 
@@ -414,6 +442,23 @@ impl Watch for AtspiWatch {
 
     fn dropped(&self) -> u64 {
         self.ring.dropped.load(Ordering::Relaxed)
+    }
+
+    fn listen(&mut self, bell: &Bell, pids: &[u32]) {
+        let mut queue = self.ring.queue();
+        queue.bell = Some(bell.clone());
+        queue.pids = pids.to_vec();
+        queue.changes.retain(|change| pids.is_empty() || change.pid.is_some_and(|pid| pids.contains(&pid)));
+        // What came before is heard, too.
+        queue.ring();
+    }
+
+    fn drain(&mut self) -> Result<Vec<Change>> {
+        let mut queue = self.ring.queue();
+        if queue.closed && queue.changes.is_empty() {
+            return Err(lost());
+        }
+        Ok(queue.changes.drain(..).map(|change| Change { text: None, ..change }).collect())
     }
 }
 

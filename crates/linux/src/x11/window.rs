@@ -12,9 +12,11 @@
 mod ping;
 mod survey;
 mod text;
+mod watch;
 
 use super::link::{Link, X, failed};
-use deskhand_core::window::{Window, WindowId, WindowState, Windows};
+use deskhand_core::watch::Bell;
+use deskhand_core::window::{Window, WindowId, WindowState, WindowWatch, Windows};
 use deskhand_core::{Call, Code, Error, Point, Result, Size};
 use std::time::Duration;
 use x11rb::connection::{Connection, RequestConnection};
@@ -92,6 +94,10 @@ impl Windows for XWindows {
 
     fn settle(&self, call: &Call, id: WindowId, patience: Duration) -> Result<bool> {
         self.bells.ring(call, id, patience)
+    }
+
+    fn watch(&self, call: &Call, bell: &Bell) -> Result<Box<dyn WindowWatch>> {
+        Ok(Box::new(watch::XWindowWatch::open(call, self.link.display(), bell)?))
     }
 }
 
