@@ -372,6 +372,17 @@ pub struct TextContent {
     pub selection: Option<(u32, u32)>,
 }
 
+/// What applications tell of their changes by themselves. Names, texts and states all of them do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// That an element moved or changed its size.
+    pub bounds: bool,
+    /// That elements came or went.
+    pub structure: bool,
+    /// That a number changed: of a slider, of a progress bar.
+    pub numbers: bool,
+}
+
 /// Reads and works accessibility elements.
 pub trait Elements: Send + Sync {
     /// The applications that have a tree.
@@ -411,9 +422,9 @@ pub trait Elements: Send + Sync {
     /// The changes from now on.
     fn watch(&self, call: &Call) -> Result<Box<dyn Watch>>;
 
-    /// Whether all these processes tell when their elements move or change their size. Where one does not,
-    /// somebody who wants to know has to look now and then.
-    fn tells_bounds(&self, call: &Call, pids: &[u32]) -> Result<bool>;
+    /// What all of these processes tell of their changes, by what they are built with. What one does not,
+    /// somebody who wants to know has to look for now and then.
+    fn tells(&self, call: &Call, pids: &[u32]) -> Result<Told>;
 }
 
 /// The stand-in where elements cannot be seen.
@@ -456,7 +467,7 @@ impl Elements for NoElements {
     fn watch(&self, _: &Call) -> Result<Box<dyn Watch>> {
         Err(self.0.error())
     }
-    fn tells_bounds(&self, _: &Call, _: &[u32]) -> Result<bool> {
+    fn tells(&self, _: &Call, _: &[u32]) -> Result<Told> {
         Err(self.0.error())
     }
 }

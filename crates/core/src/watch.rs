@@ -54,6 +54,8 @@ pub enum Kind {
     Property,
     /// Elements came or went.
     Children,
+    /// It moved, or its size changed.
+    Bounds,
     /// The selected items changed.
     Selection,
     /// A window opened, closed, was activated or moved.

@@ -253,7 +253,9 @@ pub struct Plan {
     pub attributes: Vec<&'static str>,
     /// Only what shows.
     pub visible_only: bool,
-    /// How often it is looked at, where it is.
+    /// What its source does not tell.
+    pub polled: Vec<&'static str>,
+    /// How often that is looked for.
     pub poll: Option<Duration>,
     /// Parameters that have no effect on its subject.
     pub ignored: Vec<&'static str>,

@@ -4,8 +4,8 @@ use super::Provider;
 use super::world::{Act, Item, World};
 use crate::call::Call;
 use crate::element::{
-    AccessibleApp, Bounds, Element, ElementId, Elements, Node, Role, Root, Silent, State, TextContent, Tree,
-    TreeQuery,
+    AccessibleApp, Bounds, Element, ElementId, Elements, Node, Role, Root, Silent, State, TextContent, Told,
+    Tree, TreeQuery,
 };
 use crate::error::{Code, Error, Result};
 use crate::geometry::Point;
@@ -188,10 +188,11 @@ impl Elements for Provider {
         }))
     }
 
-    fn tells_bounds(&self, call: &Call, pids: &[u32]) -> Result<bool> {
-        let world = self.enter(call, "elements.tells_bounds")?;
-        // The fake does not tell when something moves; its applications without a toolkit would.
-        Ok(pids.iter().all(|pid| world.app(*pid).is_some_and(|app| app.toolkit.is_empty())))
+    fn tells(&self, call: &Call, pids: &[u32]) -> Result<Told> {
+        let world = self.enter(call, "elements.tells")?;
+        let mut own = world.apps.iter().filter(|app| pids.contains(&app.pid));
+        let all = own.all(|app| !app.toolkit.starts_with("gtk 4"));
+        Ok(Told { bounds: false, structure: all, numbers: all })
     }
 
     fn watch(&self, call: &Call) -> Result<Box<dyn Watch>> {

@@ -258,6 +258,9 @@ impl Elements {
                 self.branches.insert(change.element.clone());
             }
             Kind::Children => self.verify |= !change.on,
+            // Something may have come that is not told otherwise, and the others made room for it.
+            Kind::Bounds if !self.scope.single => self.everything = true,
+            Kind::Bounds if !self.scope.attributes.bounds => {}
             Kind::State if !known => {
                 // Qt tells of a new widget only that it shows.
                 self.everything |= change.on && change.detail == State::Visible.name() && !self.scope.single;
@@ -268,6 +271,7 @@ impl Elements {
             | Kind::Text
             | Kind::Value
             | Kind::Property
+            | Kind::Bounds
             | Kind::Selection
             | Kind::Window => {
                 if known {
@@ -317,28 +321,29 @@ impl Elements {
         self.require_target(call)?;
         let due = self.dirty.values().filter(|dirty| dirty.due <= now).count();
         self.everything |= MOST_READ_ALONE < due || MOST_BRANCHES < self.branches.len();
-        if self.everything || !self.branches.is_empty() {
-            if now < self.next_reading {
-                // What is read alone meanwhile is not lost for it.
-                return self.read_alone(call, now, found);
-            }
-            let everything = std::mem::take(&mut self.everything);
-            let branches = std::mem::take(&mut self.branches);
-            let read = match everything {
-                true => self.read_everything(call).map(|reading| {
-                    self.dirty.clear();
-                    self.take(reading, None, found);
-                }),
-                false => branches.iter().try_for_each(|id| self.read_branch(call, id, found)),
-            };
-            if read.is_err() {
-                self.everything |= everything;
-                self.branches.extend(branches);
-            }
-            self.next_reading = Instant::now() + SPACING.max(now.elapsed() * REST);
-            read?;
+        if !self.everything || now < self.next_reading {
+            // What changed by itself is not held up by what takes longer.
+            self.read_alone(call, now, found)?;
         }
-        self.read_alone(call, now, found)
+        if now < self.next_reading || (!self.everything && self.branches.is_empty()) {
+            return Ok(());
+        }
+        let everything = std::mem::take(&mut self.everything);
+        let branches = std::mem::take(&mut self.branches);
+        let began = Instant::now();
+        let read = match everything {
+            true => self.read_everything(call).map(|reading| {
+                self.dirty.clear();
+                self.take(reading, None, found);
+            }),
+            false => branches.iter().try_for_each(|id| self.read_branch(call, id, found)),
+        };
+        if read.is_err() {
+            self.everything |= everything;
+            self.branches.extend(branches);
+        }
+        self.next_reading = Instant::now() + SPACING.max(began.elapsed() * REST);
+        read
     }
 
     fn read_branch(&mut self, call: &Call, id: &ElementId, found: &mut Vec<Event>) -> Result<()> {

@@ -178,7 +178,7 @@ impl Witness {
     /// What the application says until then, as soon as it says anything, and whether that is of its content.
     pub fn hear(&mut self, cx: &Context, until: Instant) -> Result<Option<(String, bool)>> {
         let Some(change) = self.change_until(cx, until)? else { return Ok(None) };
-        let content = matches!(change.kind, Kind::Text | Kind::Value | Kind::Property);
+        let content = matches!(change.kind, Kind::Text | Kind::Value | Kind::Property | Kind::Bounds);
         Ok(Some((describe(&change), content)))
     }
 
@@ -226,6 +226,7 @@ fn counts(change: &Change) -> bool {
         | Kind::Value
         | Kind::Property
         | Kind::Children
+        | Kind::Bounds
         | Kind::Selection
         | Kind::Window => true,
     }
@@ -244,7 +245,7 @@ fn tells(change: &Change) -> u32 {
         Kind::Children => 4,
         Kind::Selection => 5,
         Kind::State => 6,
-        Kind::Property => 7,
+        Kind::Property | Kind::Bounds => 7,
         Kind::Text => 8,
         Kind::Value => 9,
     }
@@ -260,6 +261,7 @@ pub fn describe(change: &Change) -> String {
         Kind::Caret => "the caret moved".to_owned(),
         Kind::Value => format!("a value changed{}", to(change)),
         Kind::Property => format!("a property changed ({detail}){}", to(change)),
+        Kind::Bounds => "an element moved or changed its size".to_owned(),
         Kind::Children => format!("elements were {}", if change.on { "added" } else { "removed" }),
         Kind::Selection => "the selection changed".to_owned(),
         Kind::Window => format!("a window changed ({detail})"),

@@ -121,7 +121,11 @@ pub struct ObservationInfo {
     pub reason: Option<String>,
     /// Whether changes are told by their source, or it is looked at now and then.
     pub via: Via,
-    /// How often.
+    /// What its source does not tell: bounds, structure (elements that come and go), or numbers (values of
+    /// sliders and the like).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub polled: Vec<&'static str>,
+    /// How often that is looked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub poll_interval_ms: Option<u64>,
     /// How many elements, windows or applications it compares.
@@ -177,6 +181,7 @@ impl ObservationInfo {
             state: if now.ended.is_some() { ObservationState::Ended } else { ObservationState::Active },
             reason: now.ended,
             via: observation.via(),
+            polled: plan.polled.clone(),
             poll_interval_ms: plan.poll.map(milliseconds),
             watched: now.size.watched,
             cut: now.size.cut,
@@ -238,6 +243,8 @@ struct Target {
     parents: Vec<String>,
     roots: Vec<Root>,
     pids: Vec<u32>,
+    /// Of an element.
+    role: Option<Role>,
 }
 
 impl Wish<'_> {
@@ -263,6 +270,7 @@ impl Wish<'_> {
             roles: if about_elements { roles } else { Vec::new() },
             attributes: Vec::new(),
             visible_only: about_elements && self.visible_only,
+            polled: Vec::new(),
             poll: None,
             ignored,
         };
@@ -274,6 +282,9 @@ impl Wish<'_> {
             Subject::Window => Box::new(self.windows(cx, &bell, &mut plan)?),
             Subject::Application => Box::new(self.applications(cx, &bell, &mut plan)?),
         };
+        if self.poll.is_some() && plan.poll.is_none() {
+            plan.ignored.push("poll_interval_ms");
+        }
         observations.begin(cx.client, owner(cx), plan, bell, source)
     }
 
@@ -290,6 +301,7 @@ impl Wish<'_> {
                 words: found.line(),
                 parents,
                 pids: found.element.pid.into_iter().collect(),
+                role: Some(found.element.role),
                 roots: vec![Root::Element(found.element.id)],
             }));
         }
@@ -302,6 +314,7 @@ impl Wish<'_> {
                 parents,
                 pids: window.pid.into_iter().collect(),
                 roots: vec![Root::Window(window.id)],
+                role: None,
             }));
         }
         let Some(name) = self.application else { return Ok(None) };
@@ -320,6 +333,7 @@ impl Wish<'_> {
             parents: pids.iter().map(|pid| format!("applications/{pid}")).collect(),
             roots,
             pids,
+            role: None,
         }))
     }
 
@@ -336,11 +350,22 @@ impl Wish<'_> {
         }
         plan.target = target.words;
         plan.parents = target.parents;
-        if attributes.bounds && !cx.desktop.elements.tells_bounds(&cx.call, &target.pids)? {
+        let single = plan.subject == Subject::Attribute && self.element.is_some();
+        let told = cx.desktop.elements.tells(&cx.call, &target.pids)?;
+        let number = target.role.is_none_or(|role| {
+            matches!(role, Role::Slider | Role::ProgressBar | Role::ScrollBar | Role::SpinButton)
+        });
+        let untold = [
+            ("bounds", attributes.bounds && !told.bounds),
+            ("structure", !single && !told.structure),
+            ("numbers", attributes.value && (number || !single) && !told.numbers),
+        ];
+        plan.polled = untold.into_iter().filter(|(_, untold)| *untold).map(|(name, _)| name).collect();
+        if !plan.polled.is_empty() {
             plan.poll = Some(self.poll.unwrap_or(POLL));
         }
         let scope = Scope {
-            single: plan.subject == Subject::Attribute && self.element.is_some(),
+            single,
             roots: target.roots,
             pids: target.pids,
             structure: plan.subject != Subject::Attribute,
@@ -814,7 +839,7 @@ impl StreamObservations {
 /// How far a stream has come, in one short line.
 fn message(all: &[StreamedEvent], new: &[StreamedEvent]) -> String {
     const MOST: usize = 5;
-    let mut text = format!("{} events", all.len());
+    let mut text = format!("{} so far", all.len());
     for streamed in new.iter().take(MOST) {
         text.push_str("; ");
         text.push_str(&streamed.event.line());

@@ -11,8 +11,8 @@ use super::watch::AtspiWatch;
 use super::{Atspi, Live, failed, parts, stale};
 use atspi_common::State as SpiState;
 use deskhand_core::element::{
-    AccessibleApp, Bounds, Element, ElementId, Elements, Node, Role, Root, Silent, State, TextContent, Tree,
-    TreeQuery,
+    AccessibleApp, Bounds, Element, ElementId, Elements, Node, Role, Root, Silent, State, TextContent, Told,
+    Tree, TreeQuery,
 };
 use deskhand_core::geometry::Point;
 use deskhand_core::watch::Watch;
@@ -226,22 +226,24 @@ impl Elements for Atspi {
         Ok(Box::new(AtspiWatch::open(call, &live)?))
     }
 
-    fn tells_bounds(&self, call: &Call, pids: &[u32]) -> Result<bool> {
+    fn tells(&self, call: &Call, pids: &[u32]) -> Result<Told> {
         let live = self.live(call)?;
         wait(call, "asking for the toolkits of applications", async {
+            let mut told = Told { bounds: true, structure: true, numbers: true };
             for pid in pids {
                 for name in named(&live, Some(*pid)).await? {
-                    let tells = match live.app(&name).await.map_err(|fault| Error::backend(fault.to_string()))?.toolkit {
-                        // Found by moving elements of each.
-                        Toolkit::Other => true,
-                        Toolkit::Gtk4 | Toolkit::Qt | Toolkit::Chromium => false,
-                    };
-                    if !tells {
-                        return Ok(false);
+                    // One that has just gone tells nothing anyway.
+                    let Ok(app) = live.app(&name).await else { continue };
+                    // Found by adding and moving elements of each. GTK 3 is silent about some that it adds,
+                    // and tells then that others made room.
+                    match app.toolkit {
+                        Toolkit::Gtk4 => told = Told { bounds: false, structure: false, numbers: false },
+                        Toolkit::Qt | Toolkit::Chromium => told.bounds = false,
+                        Toolkit::Other => {}
                     }
                 }
             }
-            Ok(true)
+            Ok(told)
         })
     }
 }

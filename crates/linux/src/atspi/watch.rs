@@ -331,6 +331,7 @@ impl Event {
                 "ValueChanged" => plain(Kind::Value, detail),
                 "ChildrenChanged" => Event { on: detail.starts_with("add"), ..plain(Kind::Children, detail) },
                 "SelectionChanged" | "ActiveDescendantChanged" => plain(Kind::Selection, member),
+                "BoundsChanged" => plain(Kind::Bounds, ""),
                 other => plain(Kind::Property, other),
             },
             _ => return None,
