@@ -142,7 +142,7 @@ fn steady(value: &mut Value) {
     match value {
         Value::Object(object) => {
             for (name, member) in object.iter_mut() {
-                if matches!(name.as_str(), "duration_ms" | "waited_ms" | "time" | "age_ms") {
+                if matches!(name.as_str(), "duration_ms" | "waited_ms" | "time" | "age_ms" | "created") {
                     *member = json!("…");
                 }
                 steady(member);

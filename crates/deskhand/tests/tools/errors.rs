@@ -105,6 +105,13 @@ fn ordinary(desk: &Desk, tool: &str) -> Value {
         "execute_shell_command" => json!({ "command": "echo", "args": ["hello"] }),
         "validate_script" => json!({ "script": "echo hello" }),
         "execute_javascript" => json!({ "script": "print(2)" }),
+        "create_observation" => json!({ "type": "attribute", "element": SAVE }),
+        "stream_observations" => json!({ "types": ["attribute"], "element": SAVE, "duration_ms": 20 }),
+        "get_observation" | "cancel_observation" => {
+            let observation = desk.data("create_observation", json!({ "type": "element", "window": "8" }));
+            json!({ "name": observation["name"] })
+        }
+        "list_observations" => json!({}),
         // There is nothing ordinary in it.
         "execute_apple_script" => json!({ "script": "beep" }),
         "run_steps" => json!({ "steps": [{ "tool": "move_mouse", "arguments": { "x": 5, "y": 5 } }] }),
@@ -135,6 +142,11 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
         let arguments = ordinary(&Desk::new(), row.name);
         return Some(desk.server.run(desk.prepare(row.name, arguments)));
     }
+    // What is kept here can always be told.
+    let kept = ["get_observation", "list_observations", "cancel_observation"].contains(&row.name);
+    if kept && [Code::Unsupported, Code::Backend, Code::Timeout, Code::Internal].contains(&code) {
+        return None;
+    }
     let mut arguments = ordinary(&desk, row.name);
     let mut without = |names: &[&str], with: Value| {
         let object = arguments.as_object_mut().unwrap();
@@ -159,6 +171,7 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
                 (None, "drag") => without(&["end_x", "end_y"], json!({})),
                 (None, "scroll") => without(&["direction"], json!({})),
                 (None, "set_clipboard") => without(&["text"], json!({})),
+                (None, "stream_observations") => without(&["types", "element"], json!({})),
                 (None, "find_elements" | "wait_for") => without(&["selector"], json!({})),
                 // Tools that need nothing.
                 (None, _) => return None,
@@ -178,6 +191,7 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
                     Group::Pointer | Group::Keyboard => "input",
                     Group::Screen => "screen",
                     Group::Elements => "elements",
+                    Group::Observations => "elements",
                     Group::Windows => "windows",
                     Group::Applications => "apps",
                     Group::Audio => "audio",
@@ -230,6 +244,21 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
             without(&[], json!({ "action": "scroll", "direction": "down", "x": 100, "y": 510 }));
         }
         (Code::SecureDesktopActive, _) => desk.control.change(|world| world.lock_session(true)),
+        (Code::ObservationNotFound, "stream_observations") => {
+            without(&["types", "element"], json!({ "names": ["o99"] }));
+        }
+        (Code::ObservationNotFound, _) => without(&[], json!({ "name": "observations/o99" })),
+        (Code::WindowNotFound, _) if row.group == Group::Observations => {
+            without(&["element"], json!({ "window": "Nowhere" }));
+        }
+        (Code::ApplicationNotFound, _) if row.group == Group::Observations => {
+            without(&["element"], json!({ "application": "Nothing" }));
+        }
+        (Code::Busy, _) if row.group == Group::Observations => {
+            for _ in 0..deskhand::observations::MOST_OBSERVATIONS {
+                desk.data("create_observation", json!({ "type": "window" }));
+            }
+        }
         (Code::Busy, _) => {
             held = Some(desk.server.desktop.lane.draw(99));
             without(&[], json!({ "timeout_ms": 10 }));

@@ -19,6 +19,7 @@ mod masking;
 mod menus;
 mod mouse_control;
 mod notifications;
+mod observations;
 mod ocr;
 mod pointer;
 mod policy;
