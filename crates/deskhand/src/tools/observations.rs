@@ -567,6 +567,7 @@ impl Tool for GetObservation {
     type Output = Data<ObservationRead>;
 
     fn call(self, cx: &Context) -> Result<Data<ObservationRead>> {
+        cx.call.check("reading an observation")?;
         let observation = cx.server.observations.get(owner(cx), &self.name)?;
         let most = self.max_events.map_or(USUAL, |most| most.unsigned() as usize);
         Ok(Data(ObservationRead::of(&observation, self.after.map_or(0, Ranged::unsigned), most)))
@@ -603,6 +604,7 @@ impl Tool for ListObservations {
     type Output = Data<ObservationList>;
 
     fn call(self, cx: &Context) -> Result<Data<ObservationList>> {
+        cx.call.check("listing observations")?;
         let mut all = cx.server.observations.of(owner(cx));
         if let Some(parent) = self.parent.as_deref().map(str::trim) {
             all.retain(|observation| {
@@ -637,6 +639,7 @@ impl Tool for CancelObservation {
     type Output = Data<ObservationInfo>;
 
     fn call(self, cx: &Context) -> Result<Data<ObservationInfo>> {
+        cx.call.check("ending an observation")?;
         let observation = cx.server.observations.get(owner(cx), &self.name)?;
         cx.server.observations.cancel(&observation);
         Ok(Data(ObservationInfo::of(&observation)))

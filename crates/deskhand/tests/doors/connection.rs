@@ -3,6 +3,7 @@
 use crate::stand_in::{self, Reached};
 use deskhand::call::{Config, Server};
 use deskhand::mcp::{self, Options};
+use deskhand_core::Desktop;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -23,8 +24,12 @@ struct Connection {
 
 impl Connection {
     fn open(options: Options) -> Connection {
-        deskhand::log::silence();
         let (desktop, reached) = stand_in::desktop();
+        Connection::before(desktop, reached, options)
+    }
+
+    fn before(desktop: Arc<Desktop>, reached: Arc<Reached>, options: Options) -> Connection {
+        deskhand::log::silence();
         let server = Server::new(desktop, Config::default());
         let (near, far) = tokio::io::duplex(1024 * 1024);
         let (output, input) = tokio::io::split(near);
@@ -403,4 +408,133 @@ proptest! {
         });
         runtime.shutdown_background();
     }
+}
+
+/// The usual desktop in memory behind a connection, and its strings.
+async fn watching() -> (Connection, Arc<deskhand_core::fake::Control>) {
+    let (desktop, control) = deskhand_core::fake::Fake::new().build();
+    (Connection::before(desktop, Arc::default(), Options::default()), control)
+}
+
+/// The next message that is no answer.
+async fn notification(connection: &mut Connection) -> Value {
+    loop {
+        let message = connection.receive().await;
+        if message.get("id").is_none() {
+            return message;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_subscription_tells_of_events_and_the_resource_has_them() {
+    let (mut connection, control) = watching().await;
+    connection.send(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}"#).await;
+    connection.receive().await;
+    connection.call(2, "create_observation", json!({ "type": "window", "window": "8" })).await;
+    let uri = connection.receive().await["result"]["structuredContent"]["uri"].clone();
+    let request = |id: u64, method: &str, uri: &Value| {
+        json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": { "uri": uri } }).to_string()
+    };
+    connection.send(&request(3, "resources/subscribe", &uri)).await;
+    assert_eq!(connection.receive().await["result"], json!({}));
+    control.change(|world| world.retitle_window(8, "Sums"));
+    let told = notification(&mut connection).await;
+    assert_eq!(told["method"], "notifications/resources/updated");
+    assert_eq!(told["params"], json!({ "uri": uri }));
+    connection.send(&request(4, "resources/read", &uri)).await;
+    let contents = connection.receive().await["result"]["contents"][0].clone();
+    let read: Value = serde_json::from_str(contents["text"].as_str().unwrap()).unwrap();
+    assert_eq!((&contents["uri"], &read["events"][0]["new"]), (&uri, &json!("Sums")), "{read}");
+    let later = json!(format!("{}?after=1", uri.as_str().unwrap()));
+    connection.send(&request(5, "resources/read", &later)).await;
+    let contents = connection.receive().await["result"]["contents"][0].clone();
+    let read: Value = serde_json::from_str(contents["text"].as_str().unwrap()).unwrap();
+    assert_eq!(read["events"], json!([]));
+    connection.send(r#"{"jsonrpc":"2.0","id":6,"method":"resources/list"}"#).await;
+    assert_eq!(connection.receive().await["result"]["resources"][1]["uri"], uri);
+
+    connection.send(&request(7, "resources/unsubscribe", &uri)).await;
+    connection.receive().await;
+    control.change(|world| world.close_window(8));
+    // Its last event is there, and nobody was told.
+    for id in 8.. {
+        connection.call(id, "get_observation", json!({ "name": "o1" })).await;
+        let reply = connection.receive().await;
+        assert_eq!(reply["id"], id, "{reply}");
+        if reply["result"]["structuredContent"]["observation"]["state"] == "ended" {
+            break;
+        }
+    }
+    connection.call(1000, "cancel_observation", json!({ "name": "o1" })).await;
+    connection.receive().await;
+    connection.send(&request(1001, "resources/read", &uri)).await;
+    assert_eq!(connection.receive().await["error"]["code"], -32002);
+}
+
+#[tokio::test]
+async fn progress_is_told_before_the_reply_to_those_who_ask_for_it() {
+    let (mut connection, control) = watching().await;
+    let stream = json!({ "types": ["window"], "window": "8", "max_events": 2, "duration_ms": 20_000 });
+    let stream = |id: u64, token: Value| {
+        let params = json!({ "name": "stream_observations", "arguments": stream,
+                             "_meta": { "progressToken": token } });
+        json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }).to_string()
+    };
+    connection.send(&stream(1, json!("mine"))).await;
+    let mut number = 0;
+    let mut told: Vec<Value> = Vec::new();
+    loop {
+        number += 1;
+        control.change(|world| world.retitle_window(8, &format!("title {number}")));
+        let Ok(message) = tokio::time::timeout(Duration::from_millis(100), connection.receive()).await else {
+            continue;
+        };
+        if message["id"] == 1 {
+            let events = message["result"]["structuredContent"]["events"].as_array().unwrap().clone();
+            assert_eq!(events.len(), 2, "{message}");
+            break;
+        }
+        told.push(message);
+    }
+    assert!(!told.is_empty());
+    for message in &told {
+        assert_eq!(message["method"], "notifications/progress", "{message}");
+        assert_eq!(message["params"]["progressToken"], "mine", "{message}");
+        assert!(message["params"]["message"].as_str().unwrap().contains("window_title_changed"), "{message}");
+    }
+    let steps: Vec<u64> = told.iter().map(|one| one["params"]["progress"].as_u64().unwrap()).collect();
+    assert!(steps.is_sorted_by(|one, next| one < next), "{steps:?}");
+
+    // What it began for itself ends with it, also when it is called off.
+    connection.send(&stream(2, json!(7))).await;
+    connection.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#).await;
+    for id in 3.. {
+        connection.call(id, "list_observations", json!({})).await;
+        let reply = connection.receive().await;
+        if reply["id"] == id && reply["result"]["structuredContent"]["observations"] == json!([]) {
+            break;
+        }
+    }
+}
+
+#[tokio::test]
+async fn observations_end_with_the_connection() {
+    let (desktop, control) = deskhand_core::fake::Fake::new().build();
+    let server = Server::new(desktop, Config::default());
+    deskhand::log::silence();
+    let (near, far) = tokio::io::duplex(1024 * 1024);
+    let (mut output, mut input) = tokio::io::split(near);
+    let (far_input, far_output) = tokio::io::split(far);
+    let create = json!({ "name": "create_observation", "arguments": { "type": "window" } });
+    let create = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": create });
+    input.write_all(format!("{create}\n").as_bytes()).await.unwrap();
+    input.shutdown().await.unwrap();
+    mcp::serve(&server, Options::default(), far_input, far_output, std::future::pending()).await;
+    let mut all = String::new();
+    tokio::io::AsyncReadExt::read_to_string(&mut output, &mut all).await.unwrap();
+    assert!(all.contains("observations/o1"), "{all}");
+    let first = deskhand::observations::Owner::Client(1);
+    assert!(server.observations.of(first).is_empty());
+    drop(control);
 }

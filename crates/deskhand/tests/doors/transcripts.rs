@@ -89,6 +89,7 @@ transcripts! {
     batch_new
     defaults
     resources
+    observations
     stateless
     shutdown
 }

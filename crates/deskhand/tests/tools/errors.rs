@@ -254,7 +254,7 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
         (Code::ApplicationNotFound, _) if row.group == Group::Observations => {
             without(&["element"], json!({ "application": "Nothing" }));
         }
-        (Code::Busy, _) if row.group == Group::Observations => {
+        (Code::Busy, "create_observation" | "stream_observations") => {
             for _ in 0..deskhand::observations::MOST_OBSERVATIONS {
                 desk.data("create_observation", json!({ "type": "window" }));
             }
