@@ -242,7 +242,16 @@ impl Server {
         } else {
             follow = self.desktop.lane.last_of(client.id);
         }
-        Some(Prepared { row, bound, arguments, call, client: client.clone(), correlation, follow, progress: None })
+        Some(Prepared {
+            row,
+            bound,
+            arguments,
+            call,
+            client: client.clone(),
+            correlation,
+            follow,
+            progress: None,
+        })
     }
 
     /// Runs a call on a thread that may block. Has to be polled first in the order of [`Server::prepare`].
@@ -283,7 +292,8 @@ impl Server {
         let Prepared { row, bound, arguments, call, client, correlation, follow, progress } = prepared;
         let started = Instant::now();
         let effect = bound.as_ref().map_or(row.effect, |bound| bound.effect);
-        let cx = Context { server: self, desktop: &self.desktop, call, client: &client, correlation, progress };
+        let cx =
+            Context { server: self, desktop: &self.desktop, call, client: &client, correlation, progress };
         let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
             if let Some(refusal) = refusal {
                 return Err(refusal);

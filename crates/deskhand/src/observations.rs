@@ -183,7 +183,7 @@ impl Event {
     }
 
     /// What was and what is, cut around the difference.
-    fn from_to(self, old: Option<&str>, new: Option<&str>) -> Event {
+    fn with_values(self, old: Option<&str>, new: Option<&str>) -> Event {
         let (old, new) = match (old, new) {
             (Some(old), Some(new)) => {
                 let (old, new) = around_difference(old, new);
@@ -197,7 +197,8 @@ impl Event {
     /// In one line, for a progress notification.
     pub fn line(&self) -> String {
         let kind = serde_json::to_value(self.kind).ok();
-        let mut line = format!("{} {}", kind.as_ref().and_then(|k| k.as_str()).unwrap_or_default(), self.what);
+        let mut line =
+            format!("{} {}", kind.as_ref().and_then(|k| k.as_str()).unwrap_or_default(), self.what);
         if let Some(attribute) = self.attribute {
             line.push_str(&format!(" {attribute}"));
         }
@@ -355,7 +356,9 @@ impl Observations {
                 Code::Busy,
                 format!("{MOST_OBSERVATIONS} observations are running, which is the most that there may be."),
             )
-            .found(own.iter().map(|observation| format!("{} {}", observation.name(), observation.plan.target)))
+            .found(
+                own.iter().map(|observation| format!("{} {}", observation.name(), observation.plan.target)),
+            )
             .remedy("Cancel one with cancel_observation.")),
         }
     }
@@ -523,9 +526,8 @@ impl Observation {
             }
             let call = Call::with_timeout(PATIENCE).with_cancellation(self.stop.clone());
             let mut found = Vec::new();
-            let looked =
-                std::panic::catch_unwind(AssertUnwindSafe(|| source.look(&call, &mut found)))
-                    .unwrap_or_else(|_| Err(Error::new(Code::Internal, "A defect in Deskhand ended it.")));
+            let looked = std::panic::catch_unwind(AssertUnwindSafe(|| source.look(&call, &mut found)))
+                .unwrap_or_else(|_| Err(Error::new(Code::Internal, "A defect in Deskhand ended it.")));
             if self.stop.is_cancelled() {
                 return;
             }

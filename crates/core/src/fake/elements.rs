@@ -198,13 +198,7 @@ impl Elements for Provider {
     fn watch(&self, call: &Call) -> Result<Box<dyn Watch>> {
         let world = self.enter(call, "elements.watch")?;
         let next = world.first_change + world.changes.len() as u64;
-        Ok(Box::new(Listener {
-            provider: self.clone(),
-            next,
-            dropped: 0,
-            pids: Vec::new(),
-            kept: None,
-        }))
+        Ok(Box::new(Listener { provider: self.clone(), next, dropped: 0, pids: Vec::new(), kept: None }))
     }
 }
 

@@ -83,7 +83,9 @@ impl Applications {
     fn compare(&mut self, call: &Call, windows: &[Window], found: &mut Vec<Event>) -> Result<()> {
         let shown = windows.iter().filter_map(|window| Some((window.pid?, window)));
         let mut new: Vec<(u32, &Window)> = shown
-            .filter(|(pid, _)| self.wants(*pid) && !self.known.contains_key(pid) && self.desktop.apps.alive(*pid))
+            .filter(|(pid, _)| {
+                self.wants(*pid) && !self.known.contains_key(pid) && self.desktop.apps.alive(*pid)
+            })
             .collect();
         new.dedup_by_key(|(pid, _)| *pid);
         new.truncate(MOST.saturating_sub(self.known.len()));
@@ -106,7 +108,7 @@ impl Applications {
             let (was, is) = (name(self.active), name(active));
             if let (Some(pid), Some(is)) = (active, &is) {
                 let activated = event(EventKind::ApplicationActivated, pid, is);
-                found.push(activated.from_to(was.as_deref(), Some(is)));
+                found.push(activated.with_values(was.as_deref(), Some(is)));
             }
             self.active = active;
         }

@@ -126,7 +126,7 @@ impl Windows {
                     let new = Some(window.bounds.to_string());
                     found.push(Event { new, ..event(EventKind::WindowOpened, window) });
                     if window.focused && self.aspects.contains(&Aspect::Focused) {
-                        focus.push(event(EventKind::WindowFocusChanged, window).from_to(None, Some("true")));
+                        focus.push(event(EventKind::WindowFocusChanged, window).with_values(None, Some("true")));
                     }
                 }
                 Some(known) => {
@@ -146,9 +146,11 @@ impl Windows {
     fn ended(&self) -> Option<Error> {
         match &self.within {
             Within::All => None,
-            Within::One(id) => self.known.iter().all(|known| known.id != *id).then(|| {
-                Error::new(Code::WindowNotFound, "The window has closed.")
-            }),
+            Within::One(id) => self
+                .known
+                .iter()
+                .all(|known| known.id != *id)
+                .then(|| Error::new(Code::WindowNotFound, "The window has closed.")),
             Within::Application { name, pids, .. } => {
                 let gone = pids.iter().all(|pid| !self.desktop.apps.alive(*pid));
                 (gone && self.known.is_empty()).then(|| {
@@ -199,7 +201,7 @@ fn difference(old: &Window, new: &Window, aspect: Aspect) -> Option<Event> {
         Aspect::State => (EventKind::WindowStateChanged, state(old), state(new)),
         Aspect::Focused => (EventKind::WindowFocusChanged, old.focused.to_string(), new.focused.to_string()),
     };
-    (was != is).then(|| event(kind, new).from_to(Some(&was), Some(&is)))
+    (was != is).then(|| event(kind, new).with_values(Some(&was), Some(&is)))
 }
 
 fn state(window: &Window) -> String {

@@ -386,8 +386,10 @@ impl Wish<'_> {
             plan.attributes = aspects.iter().map(|aspect| aspect.name()).collect();
         }
         if self.element.is_some() {
-            return Err(Error::argument("A window observation is of a window, an application or all windows.")
-                .remedy("Pass window or application instead of element."));
+            return Err(Error::argument(
+                "A window observation is of a window, an application or all windows.",
+            )
+            .remedy("Pass window or application instead of element."));
         }
         let within = match (self.window, self.application) {
             (None, None) => {
@@ -614,8 +616,7 @@ impl Tool for ListObservations {
                 observation.plan.parents.iter().any(within)
             });
         }
-        let (all, next_page_token) =
-            page(all, self.page_size.map(Ranged::get), self.page_token.as_deref())?;
+        let (all, next_page_token) = page(all, self.page_size.map(Ranged::get), self.page_token.as_deref())?;
         let observations = all.iter().map(|observation| ObservationInfo::of(observation)).collect();
         Ok(Data(ObservationList { observations, next_page_token }))
     }
@@ -759,7 +760,9 @@ impl StreamObservations {
         let types = match (&self.types[..], described, self.names.is_empty()) {
             ([], false, true) => {
                 return Err(Error::new(Code::MissingRequiredParameter, "Nothing says what to follow.")
-                    .expected("names of observations, or types (and of what: element, window, application)"));
+                    .expected(
+                        "names of observations, or types (and of what: element, window, application)",
+                    ));
             }
             ([], false, false) => return Ok(Vec::new()),
             ([], true, _) => vec![Subject::Element],
@@ -804,9 +807,8 @@ impl StreamObservations {
                 let (new, _) = observation.events(*after, most - events.len());
                 *after = new.last().map_or(*after, |event| event.sequence);
                 let name = observation.name();
-                events.extend(
-                    new.into_iter().map(|event| StreamedEvent { observation: name.clone(), event }),
-                );
+                events
+                    .extend(new.into_iter().map(|event| StreamedEvent { observation: name.clone(), event }));
             }
             let now = Instant::now();
             if let Some(progress) = &cx.progress

@@ -429,7 +429,9 @@ async fn notification(connection: &mut Connection) -> Value {
 #[tokio::test]
 async fn a_subscription_tells_of_events_and_the_resource_has_them() {
     let (mut connection, control) = watching().await;
-    connection.send(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}"#).await;
+    connection
+        .send(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}"#)
+        .await;
     connection.receive().await;
     connection.call(2, "create_observation", json!({ "type": "window", "window": "8" })).await;
     let uri = connection.receive().await["result"]["structuredContent"]["uri"].clone();

@@ -65,7 +65,8 @@ impl XWindowWatch {
     fn hear_more(&mut self, more: &[Xid]) -> Result<()> {
         let doing = "listening to windows";
         let x = &self.x;
-        let list = survey::property(x, self.root, self.atoms._NET_CLIENT_LIST, 4096).map_err(failed(doing))?;
+        let list =
+            survey::property(x, self.root, self.atoms._NET_CLIENT_LIST, 4096).map_err(failed(doing))?;
         let tree = x.query_tree(self.root).map_err(failed(doing))?;
         let list = survey::values(&list.reply().map_err(failed(doing))?);
         let tree = tree.reply().map_err(failed(doing))?;
