@@ -50,4 +50,9 @@ pub static TOOLS: &[(&str, &[&str])] = &[
         &["command", "args", "working_directory", "environment", "timeout", "stdin", "shell"],
     ),
     ("validate_script", &["script", "type", "compile_only"]),
+    ("create_observation", &["parent", "type", "poll_interval_ms", "visible_only", "roles", "attributes"]),
+    ("stream_observations", &["parent", "types", "roles", "attributes", "poll_interval_ms"]),
+    ("get_observation", &["name"]),
+    ("list_observations", &["parent", "page_size", "page_token"]),
+    ("cancel_observation", &["name"]),
 ];
