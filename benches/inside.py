@@ -619,7 +619,91 @@ def run(command):
     return (time.perf_counter() - began) * 1000
 
 
+def observing():
+    """What observing costs while nothing happens, and how soon a change is told."""
+    stages = pathlib.Path(__file__).parent.parent / "crates/deskhand/tests/stage"
+    deskhand = Deskhand().start()
+    server = deskhand.server
+    with Scenery() as scenery:
+        for toolkit in ["gtk3", "gtk4", "qt5"]:
+            window = subprocess.Popen(["/usr/bin/python3", str(stages / f"changes_{toolkit}.py")], text=True, bufsize=1,
+                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            scenery.processes.append(window)
+            where = server.ask("wait_for", window_title=f"Changes ({toolkit})", timeout_ms=20000)["window"]["id"]
+            server.ask("wait_for", selector='button[name="Go"]', window=str(where), timeout_ms=20000)
+            if toolkit == "gtk3":
+                observe_idle(server, where)
+            for what, chosen in [("one element", {"types": ["attribute"], "element": 'text_field[name="Name"]'}),
+                                 ("a whole window", {"types": ["element"]})]:
+                told = sorted(observe_changes(server, window, where, chosen))
+                middle, worst = statistics.median(told), told[int(len(told) * 0.95)]
+                row("observing", f"a text of {toolkit} changes, told of {what}", middle, "ms",
+                    [("95 of 100", worst)], "<= 20", middle <= 20)
+            told = sorted(observe_changes(server, window, where, {"types": ["window"]}, "title"))
+            middle = statistics.median(told)
+            row("observing", f"a window of {toolkit} changes its title", middle, "ms",
+                [("95 of 100", told[int(len(told) * 0.95)])], "<= 20", middle <= 20)
+    deskhand.stop()
+
+
+def observe_idle(server, window):
+    """A quiet desktop for ten seconds, without and with observations."""
+    pid = server.process.pid
+
+    def used(seconds):
+        time.sleep(1)
+        before = processor(pid), wakings(pid)
+        time.sleep(seconds)
+        # A thread that has had nothing to do for long ends, and takes its number along.
+        woken = sum(now - before[1].get(thread, 0) for thread, now in wakings(pid).items())
+        return processor(pid) - before[0], woken
+
+    _, plain = used(10)
+    kept = [server.ask("create_observation", type=kind, window=str(window))["name"] for kind in ["element", "window"]]
+    kept.append(server.ask("create_observation", type="application")["name"])
+    spent, woken = used(10)
+    row("observing", "CPU in 10 idle seconds with three observations", spent, "ms", goal="0", holds=spent == 0)
+    row("observing", "wakings in 10 idle seconds with three observations", woken, "", [("without", plain)],
+        "<= without", woken <= plain)
+    for name in kept:
+        server.ask("cancel_observation", name=name)
+
+
+def wakings(pid):
+    """How often each thread has given up the processor by itself: so often it has woken."""
+    found = {}
+    for status in pathlib.Path(f"/proc/{pid}/task").glob("*/status"):
+        for line in status.read_text().splitlines():
+            if line.startswith("voluntary_ctxt_switches"):
+                found[status.parent.name] = int(line.split()[1])
+    return found
+
+
+def observe_changes(server, window, where, chosen, order="name"):
+    """Milliseconds from the application's change to the client's knowing it, for many changes."""
+    wanted = max(RUNS, 30)
+    server.number += 1
+    arguments = {"window": str(where), "duration_ms": 50000, "max_events": 1000, **chosen}
+    params = {"name": "stream_observations", "arguments": arguments, "_meta": {"progressToken": server.number}}
+    server.send(json.dumps({"jsonrpc": "2.0", "id": server.number, "method": "tools/call", "params": params}))
+    time.sleep(1)
+    found = []
+    for number in range(wanted):
+        text = f"{order} {server.number}.{number}"
+        window.stdin.write(f"{order} {text}\n")
+        changed = json.loads(window.stdout.readline())["done"]
+        while text not in json.loads(server.receive()).get("params", {}).get("message", ""):
+            pass
+        found.append((time.time() - changed) * 1000)
+        # The next one is a change of its own.
+        time.sleep(0.12)
+    cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": server.number}}
+    server.send(json.dumps(cancelled))
+    return found
+
+
 if __name__ == "__main__":
     section, out = sys.argv[1:3]
-    {"pictures": pictures, "elements": elements, "acting": acting, "starting": starting, "services": services}[section]()
+    {"pictures": pictures, "elements": elements, "acting": acting, "starting": starting, "services": services,
+     "observing": observing}[section]()
     pathlib.Path(out).write_text(json.dumps({"rows": ROWS, "notes": NOTES}), encoding="utf-8")

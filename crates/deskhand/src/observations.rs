@@ -183,7 +183,7 @@ impl Event {
     }
 
     /// What was and what is, cut around the difference.
-    fn from_to(self, old: Option<&str>, new: Option<&str>) -> Event {
+    fn with_values(self, old: Option<&str>, new: Option<&str>) -> Event {
         let (old, new) = match (old, new) {
             (Some(old), Some(new)) => {
                 let (old, new) = around_difference(old, new);

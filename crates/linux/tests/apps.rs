@@ -3,6 +3,7 @@
 mod own_desktop;
 
 use deskhand_core::app::{Apps, Launch, Launched};
+use deskhand_core::watch::Bell;
 use deskhand_core::window::{Window, Windows};
 use deskhand_core::{Call, Code, Error};
 use deskhand_linux::app::LinuxApps;
@@ -356,6 +357,26 @@ fn shells_and_interpreters_need_the_permission() {
         let launched = sandbox.apps.launch(&call(), &launch).unwrap();
         sandbox.apps.terminate(&call(), launched.pid, true).unwrap();
     }
+}
+
+#[test]
+fn the_end_of_a_process_rings_also_when_it_is_over() {
+    let sandbox = Sandbox::new("ending");
+    let mut process = Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+    let soon = || Some(std::time::Instant::now() + Duration::from_secs(20));
+    let bell = Bell::default();
+    let watching = sandbox.apps.watch_end(process.id(), &bell).unwrap();
+    assert!(!bell.wait(Some(std::time::Instant::now() + Duration::from_millis(100))), "it is running");
+    drop(process.stdin.take());
+    assert!(bell.wait(soon()));
+    assert!(!sandbox.apps.alive(process.id()), "what is not reaped has ended, too");
+    // One that has ended already, unreaped and then gone.
+    let again = sandbox.apps.watch_end(process.id(), &bell).unwrap();
+    assert!(bell.wait(soon()));
+    process.wait().unwrap();
+    drop((watching, again));
+    let _gone = sandbox.apps.watch_end(process.id(), &bell).unwrap();
+    assert!(bell.wait(soon()));
 }
 
 #[test]

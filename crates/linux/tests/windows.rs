@@ -3,7 +3,8 @@
 
 mod own_desktop;
 
-use deskhand_core::window::{Window, WindowId, WindowState, Windows};
+use deskhand_core::watch::Bell;
+use deskhand_core::window::{Window, WindowId, WindowState, WindowWatch, Windows};
 use deskhand_core::{Code, Point, Rect, Size};
 use deskhand_linux::x11::window::XWindows;
 use own_desktop::{OwnDesktop, call, until};
@@ -527,6 +528,81 @@ fn twenty_windows_are_listed_in_a_blink() {
     // A millisecond is the aim; without optimization, on a busy machine, the fastest shows no round trip
     // for each property: 20 windows have 320.
     assert!(times[0] < Duration::from_millis(8), "{times:?}");
+}
+
+/// Waits until a watch that was rung says that something changed.
+fn rung(watch: &mut Box<dyn WindowWatch>, bell: &Bell) {
+    let end = Instant::now() + Duration::from_secs(20);
+    loop {
+        assert!(bell.wait(Some(end)), "the bell rings");
+        if watch.changed(&call()).unwrap() {
+            return;
+        }
+    }
+}
+
+/// Whether anything is told within a moment.
+fn is_quiet(watch: &mut Box<dyn WindowWatch>, bell: &Bell) -> bool {
+    while bell.wait(Some(Instant::now() + Duration::from_millis(500))) {
+        if watch.changed(&call()).unwrap() {
+            return false;
+        }
+    }
+    true
+}
+
+fn watches(manager: &[&str]) {
+    let Some(mut stage) = Stage::new(manager) else { return };
+    let bell = Bell::default();
+    let mut watch = stage.windows.watch(&call(), &bell).unwrap();
+    let xterm = stage.xterm("watched");
+    rung(&mut watch, &bell);
+    until("the new window to be drawn", || is_quiet(&mut watch, &bell));
+    let id = xterm.to_string();
+    for change in [
+        vec!["windowmove", &id, "60", "70"],
+        vec!["windowsize", &id, "300", "200"],
+        vec!["set_window", "--name", "renamed", &id],
+        vec!["windowunmap", &id],
+        vec!["windowmap", &id],
+    ] {
+        stage.desktop.run("xdotool", &change);
+        rung(&mut watch, &bell);
+        until("the change to be over", || is_quiet(&mut watch, &bell));
+    }
+    // The pointer over a window, and keys into it, change nothing about windows.
+    stage.desktop.run("xdotool", &["mousemove", "100", "100", "key", "a"]);
+    assert!(is_quiet(&mut watch, &bell));
+    stage.desktop.run("xdotool", &["windowkill", &id]);
+    rung(&mut watch, &bell);
+}
+
+#[test]
+fn changes_of_windows_ring_with_a_manager() {
+    watches(&["openbox"]);
+}
+
+#[test]
+fn changes_of_windows_ring_without_a_manager() {
+    watches(&[]);
+}
+
+#[test]
+fn a_watch_on_a_server_that_dies_says_so() {
+    let Some(stage) = Stage::new(&["openbox"]) else { return };
+    let bell = Bell::default();
+    let mut watch = stage.windows.watch(&call(), &bell).unwrap();
+    until("the desktop to rest", || is_quiet(&mut watch, &bell));
+    drop(stage);
+    assert!(bell.wait(Some(Instant::now() + Duration::from_secs(20))));
+    let end = Instant::now() + Duration::from_secs(20);
+    let error = loop {
+        match watch.changed(&call()) {
+            Err(error) => break error,
+            Ok(_) => assert!(bell.wait(Some(end)), "the end is told"),
+        }
+    };
+    assert!(error.code == Code::Backend && error.message.contains("was lost"), "{error:?}");
 }
 
 #[test]

@@ -108,7 +108,7 @@ impl Applications {
             let (was, is) = (name(self.active), name(active));
             if let (Some(pid), Some(is)) = (active, &is) {
                 let activated = event(EventKind::ApplicationActivated, pid, is);
-                found.push(activated.from_to(was.as_deref(), Some(is)));
+                found.push(activated.with_values(was.as_deref(), Some(is)));
             }
             self.active = active;
         }

@@ -333,8 +333,8 @@ impl Elements {
         let began = Instant::now();
         let read = match everything {
             true => self.read_everything(call).map(|reading| {
-                self.dirty.clear();
                 self.take(reading, None, found);
+                self.dirty.clear();
             }),
             false => branches.iter().try_for_each(|id| self.read_branch(call, id, found)),
         };
@@ -438,6 +438,7 @@ impl Elements {
             let before = self.known.get(&id);
             let parent = parent.or_else(|| before.and_then(|known| known.parent.clone()));
             let now = Known::of(element, parent, number, !self.scope.single);
+            let dirty = self.dirty.remove(&id);
             match before {
                 None => {
                     came.insert(id.clone());
@@ -451,7 +452,7 @@ impl Elements {
                     } else if was && !is {
                         removed.push((before.clone(), 0));
                     } else if is {
-                        self.difference(before, &now, 0, &mut changed);
+                        self.difference(before, &now, dirty.as_ref(), &mut changed);
                     }
                 }
             }
@@ -498,19 +499,10 @@ impl Elements {
         let id = element.id.clone();
         let Some(before) = self.known.get(&id) else { return };
         let now = Known::of(element, before.parent.clone(), before.number, !self.scope.single);
-        let changes = dirty.as_ref().map_or(0, |dirty| dirty.changes);
         match (self.passes(before), self.passes(&now)) {
             (false, true) if self.scope.structure => found.push(now.event(EventKind::ElementAdded, 0)),
             (true, false) if self.scope.structure => found.push(before.event(EventKind::ElementRemoved, 0)),
-            (true, true) => {
-                self.difference(before, &now, changes, found);
-                let secret = now.role == Role::PasswordField && self.scope.attributes.value;
-                if secret && dirty.is_some_and(|dirty| dirty.content) {
-                    let event = now.event(EventKind::ValueChanged, 0);
-                    let changes = (1 < changes).then_some(changes);
-                    found.push(Event { masked: true, changes, ..event });
-                }
-            }
+            (true, true) => self.difference(before, &now, dirty.as_ref(), found),
             (false, true) | (true, false) | (false, false) => {}
         }
         self.known.insert(id, now);
@@ -521,12 +513,12 @@ impl Elements {
             && (!self.scope.visible_only || known.states.has(State::Visible))
     }
 
-    fn difference(&self, old: &Known, new: &Known, changes: u32, found: &mut Vec<Event>) {
+    fn difference(&self, old: &Known, new: &Known, told: Option<&Dirty>, found: &mut Vec<Event>) {
         let wanted = &self.scope.attributes;
-        let changes = (1 < changes).then_some(changes);
+        let changes = told.map(|told| told.changes).filter(|changes| 1 < *changes);
         let mut tell = |kind: EventKind, was: Option<&str>, is: Option<&str>| {
             if was != is {
-                found.push(Event { changes, ..new.event(kind, 0) }.from_to(was, is));
+                found.push(Event { changes, ..new.event(kind, 0) }.with_values(was, is));
             }
         };
         if wanted.name {
@@ -543,12 +535,15 @@ impl Elements {
             let (was, is) = (place(old.bounds), place(new.bounds));
             tell(EventKind::BoundsChanged, was.as_deref(), is.as_deref());
         }
+        if wanted.value && new.role == Role::PasswordField && told.is_some_and(|told| told.content) {
+            found.push(Event { masked: true, changes, ..new.event(EventKind::ValueChanged, 0) });
+        }
         for state in wanted.states.iter() {
             let (was, is) = (old.states.has(state), new.states.has(state));
             if was != is {
                 let event =
                     Event { attribute: Some(state), changes, ..new.event(EventKind::StateChanged, 0) };
-                found.push(event.from_to(Some(&was.to_string()), Some(&is.to_string())));
+                found.push(event.with_values(Some(&was.to_string()), Some(&is.to_string())));
             }
         }
     }

@@ -126,7 +126,7 @@ impl Windows {
                     let new = Some(window.bounds.to_string());
                     found.push(Event { new, ..event(EventKind::WindowOpened, window) });
                     if window.focused && self.aspects.contains(&Aspect::Focused) {
-                        focus.push(event(EventKind::WindowFocusChanged, window).from_to(None, Some("true")));
+                        focus.push(event(EventKind::WindowFocusChanged, window).with_values(None, Some("true")));
                     }
                 }
                 Some(known) => {
@@ -201,7 +201,7 @@ fn difference(old: &Window, new: &Window, aspect: Aspect) -> Option<Event> {
         Aspect::State => (EventKind::WindowStateChanged, state(old), state(new)),
         Aspect::Focused => (EventKind::WindowFocusChanged, old.focused.to_string(), new.focused.to_string()),
     };
-    (was != is).then(|| event(kind, new).from_to(Some(&was), Some(&is)))
+    (was != is).then(|| event(kind, new).with_values(Some(&was), Some(&is)))
 }
 
 fn state(window: &Window) -> String {

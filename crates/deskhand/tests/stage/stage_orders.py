@@ -8,14 +8,16 @@ import time
 
 
 def obey(orders, later):
-    """Carries out each line `ORDER [TEXT]` in the widgets' own thread, through `later`, and writes when.
+    """Carries out each line `ORDER [TEXT]` in the widgets' own thread, through `later`, and writes when it began
+    and when it was done, in seconds since 1970.
 
     `ORDER*N TEXT` does it N times in a row, with `{}` in the text replaced by the number."""
 
     def carry_out(order, text, times):
+        began = time.time()
         for number in range(times):
             order(text.replace("{}", str(number)))
-        print(json.dumps({"done": time.time()}), flush=True)
+        print(json.dumps({"began": began, "done": time.time()}), flush=True)
 
     def listen():
         for line in sys.stdin:

@@ -1,0 +1,297 @@
+//! Observations of real applications, through MCP: what is changed from outside is told, with what was and
+//! what is, and nothing is activated by looking.
+
+#![cfg(target_os = "linux")]
+
+mod stage;
+
+use deskhand_core::Call;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use stage::PrivateDesktop;
+use stage::client::Client;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::time::{Duration, Instant};
+
+/// A desktop and a client on it; nothing where a program is missing.
+fn desktop(programs: &[&str]) -> Option<(Client, PrivateDesktop)> {
+    for needed in programs.iter().chain(&["Xvfb", "xdotool"]) {
+        if !Path::new("/usr/bin").join(needed).exists() {
+            assert!(std::env::var_os("REQUIRE_DESKTOP").is_none(), "{needed} is missing");
+            eprintln!("SKIPPED: {needed} is missing; REQUIRE_DESKTOP=x11 makes this fail.");
+            return None;
+        }
+    }
+    let desktop = PrivateDesktop::start(&[]);
+    Some((Client::start(&desktop), desktop))
+}
+
+/// A window that changes when it is told to, by somebody other than Deskhand.
+struct Changes {
+    process: Child,
+    orders: Option<ChildStdin>,
+    done: BufReader<ChildStdout>,
+    window: Value,
+}
+
+impl Changes {
+    fn start(toolkit: &str, desktop: &PrivateDesktop, client: &mut Client) -> Changes {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stage");
+        let mut process = desktop
+            .command("/usr/bin/python3")
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .arg(folder.join(format!("changes_{toolkit}.py")))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the system has a Python");
+        let orders = process.stdin.take();
+        let done = BufReader::new(process.stdout.take().unwrap());
+        let title = json!({ "window_title": format!("Changes ({toolkit})"), "timeout_ms": 20_000 });
+        let window = client.call("wait_for", title)["window"]["id"].clone();
+        let go = json!({ "selector": "button[name=\"Go\"]", "window": window, "timeout_ms": 20_000 });
+        client.call("wait_for", go);
+        Changes { process, orders, done, window }
+    }
+
+    /// Gives an order, and waits until it is carried out.
+    fn order(&mut self, order: &str) {
+        self.send(order);
+        let mut line = String::new();
+        self.done.read_line(&mut line).unwrap();
+        assert!(line.contains("done"), "{order}: {line:?}");
+    }
+
+    fn send(&mut self, order: &str) {
+        writeln!(self.orders.as_mut().unwrap(), "{order}").unwrap();
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_raw(self.process.id().cast_signed()).expect("it is running")
+    }
+}
+
+impl Drop for Changes {
+    fn drop(&mut self) {
+        // A test that failed may have left it stopped.
+        let _ = kill_process(self.pid(), Signal::CONT);
+        drop(self.orders.take());
+        let _ = self.process.wait();
+    }
+}
+
+/// Begins an observation.
+#[track_caller]
+fn begin(client: &mut Client, arguments: Value) -> Value {
+    client.call("create_observation", arguments)["name"].clone()
+}
+
+/// The events so far, as soon as one of them is what is wanted: kind, what and `old → new`.
+#[track_caller]
+fn told(client: &mut Client, name: &Value, wanted: &str) -> Vec<String> {
+    let call = Call::with_timeout(Duration::from_secs(30));
+    let mut last = Vec::new();
+    let come = call.until("waiting for an event", || {
+        let read = client.call("get_observation", json!({ "name": name, "max_events": 1000 }));
+        last = read["events"].as_array().unwrap().iter().map(line).collect();
+        Ok(last.iter().any(|line| line.contains(wanted)).then_some(()))
+    });
+    assert!(come.is_ok(), "no {wanted:?} among {last:#?}");
+    last
+}
+
+fn line(event: &Value) -> String {
+    let word = |name: &str| event[name].as_str().unwrap_or_default();
+    let what = word("what");
+    // Refs are numbered in the order in which they are met.
+    let what =
+        what.split_once(' ').filter(|(first, _)| first.starts_with('e')).map_or(what, |(_, rest)| rest);
+    let mut line = format!("{} {what}", word("kind"));
+    for name in ["attribute", "old", "new", "reason"] {
+        if event[name].is_string() {
+            line.push_str(&format!(" {name}={}", word(name)));
+        }
+    }
+    line
+}
+
+/// Which window has the keyboard, as another program sees it.
+fn active(desktop: &PrivateDesktop) -> String {
+    let output = desktop.command("xdotool").arg("getactivewindow").output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn xdotool(desktop: &PrivateDesktop, arguments: &[&str]) {
+    assert!(desktop.command("xdotool").args(arguments).status().unwrap().success(), "{arguments:?}");
+}
+
+/// A window of each toolkit changes by itself, behind another one.
+fn toolkit(toolkit: &str) {
+    let Some((mut client, desktop)) = desktop(&[]) else { return };
+    let mut changes = Changes::start(toolkit, &desktop, &mut client);
+    let window = changes.window.clone();
+    let other = if toolkit == "gtk3" { "qt5" } else { "gtk3" };
+    let front = Changes::start(other, &desktop, &mut client);
+    client.confirmed("focus_window", json!({ "window": front.window }));
+    let before = active(&desktop);
+
+    let elements =
+        begin(&mut client, json!({ "type": "element", "window": window, "poll_interval_ms": 200 }));
+    let windows = begin(&mut client, json!({ "type": "window", "window": window }));
+    let check = json!({ "type": "attribute", "element": "check_box[name=\"Remember\"]", "window": window,
+                        "attributes": ["checked"] });
+    let check = begin(&mut client, check);
+    for (order, wanted) in [
+        ("check", "state_changed check_box \"Remember\" attribute=checked old=false new=true"),
+        ("label Hello", "name_changed label \"Hello\" old=Ready new=Hello"),
+        ("name one", "value_changed text_field \"Name\" old= new=one"),
+        ("name two", "value_changed text_field \"Name\" old=one new=two"),
+        ("enable off", "state_changed button \"Go\" attribute=enabled old=true new=false"),
+        ("progress 0.5", "value_changed progress_bar \"Progress\" old="),
+        ("password secret", "value_changed password_field \"Password\""),
+        ("add First", "element_added"),
+        ("remove First", "element_removed"),
+    ] {
+        changes.order(order);
+        let lines = told(&mut client, &elements, wanted);
+        assert!(!lines.iter().any(|line| line.contains("secret")), "{lines:#?}");
+    }
+    assert_eq!(told(&mut client, &check, "state_changed").len(), 1);
+    changes.order("title Changed");
+    let title = format!("window_title_changed {} \"Changed\"", window);
+    told(&mut client, &windows, &title);
+    assert_eq!(active(&desktop), before, "looking activated a window");
+
+    // As many changes at once as an application can make are told together, the last one surely.
+    changes.order("name*1000 number {}");
+    let lines = told(&mut client, &elements, "new=number 999");
+    assert!(lines.len() < 100, "{} events", lines.len());
+    changes.order("add*30 Button {}");
+    told(&mut client, &elements, "element_added");
+
+    changes.send("close");
+    told(&mut client, &windows, "ended");
+    told(&mut client, &elements, "ended");
+}
+
+#[test]
+fn gtk3() {
+    toolkit("gtk3");
+}
+
+#[test]
+fn gtk4() {
+    toolkit("gtk4");
+}
+
+#[test]
+fn qt5() {
+    toolkit("qt5");
+}
+
+#[test]
+fn a_calculator_that_a_person_clicks() {
+    let Some((mut client, desktop)) = desktop(&["galculator"]) else { return };
+    let applications = begin(&mut client, json!({ "type": "application" }));
+    let started = client.call("launch_app", json!({ "application": "galculator", "wait_ms": 30_000 }));
+    let window = started["window"]["id"].clone();
+    let seven = json!({ "selector": "toggle_button[name=\"7\"]", "window": window, "timeout_ms": 20_000 });
+    let bounds = client.call("wait_for", seven)["element"]["bounds"].clone();
+    told(&mut client, &applications, "application_started");
+    let display =
+        json!({ "type": "attribute", "element": "text_area", "window": window, "attributes": ["value"] });
+    let display = begin(&mut client, display);
+    let windows = begin(&mut client, json!({ "type": "window", "parent": started["window"]["name"] }));
+    let middle = |start: &str, size: &str| {
+        (bounds[start].as_i64().unwrap() + bounds[size].as_i64().unwrap() / 2).to_string()
+    };
+    let (x, y) = (middle("x", "width"), middle("y", "height"));
+    xdotool(&desktop, &["mousemove", &x, &y, "click", "1"]);
+    told(&mut client, &display, "value_changed text_area old=0 new=7");
+    xdotool(&desktop, &["click", "1"]);
+    told(&mut client, &display, "value_changed text_area old=7 new=77");
+
+    xdotool(&desktop, &["windowmove", &window.to_string(), "300", "200"]);
+    told(&mut client, &windows, "window_moved");
+    let pid = Pid::from_raw(i32::try_from(started["pid"].as_i64().unwrap()).unwrap()).unwrap();
+    kill_process(pid, Signal::KILL).unwrap();
+    assert!(told(&mut client, &display, "ended").last().unwrap().contains("has quit"));
+    assert!(told(&mut client, &windows, "ended").last().unwrap().contains("has closed"));
+    told(&mut client, &applications, "application_quit");
+    let list = client.call("list_observations", json!({}));
+    let states: Vec<&Value> =
+        list["observations"].as_array().unwrap().iter().map(|one| &one["state"]).collect();
+    assert_eq!(states, ["active", "ended", "ended"], "{list}");
+}
+
+#[test]
+fn an_editor_that_a_person_types_into() {
+    let Some((mut client, desktop)) = desktop(&["mousepad"]) else { return };
+    let windows = begin(&mut client, json!({ "type": "window" }));
+    let mut editor = desktop.command("mousepad").spawn().unwrap();
+    let lines = told(&mut client, &windows, "window_opened");
+    assert!(lines.iter().any(|line| line.contains("Mousepad")), "{lines:#?}");
+    let there = json!({ "selector": "text_area", "application": "mousepad", "timeout_ms": 20_000 });
+    let text = client.call("wait_for", there)["element"]["ref"].clone();
+    client.confirmed("focus_ui_element", json!({ "element": text }));
+    let observed = begin(&mut client, json!({ "type": "attribute", "parent": text }));
+    xdotool(&desktop, &["type", "--delay", "60", "Hi there"]);
+    let lines = told(&mut client, &observed, "new=Hi there");
+    assert!(lines[0].contains("value_changed text_area old= new=H"), "{lines:#?}");
+    told(&mut client, &windows, "window_title_changed");
+    let _ = editor.kill();
+    let _ = editor.wait();
+    told(&mut client, &windows, "window_closed");
+    told(&mut client, &observed, "ended");
+}
+
+#[test]
+fn a_stopped_application_holds_up_nobody_else() {
+    let Some((mut client, desktop)) = desktop(&[]) else { return };
+    let mut stopped = Changes::start("gtk3", &desktop, &mut client);
+    let mut lively = Changes::start("qt5", &desktop, &mut client);
+    let watched = begin(&mut client, json!({ "type": "element", "window": stopped.window }));
+    // It has said something when it stops: what it is has to be read from it.
+    stopped.order("label Before");
+    told(&mut client, &watched, "name_changed");
+    kill_process(stopped.pid(), Signal::STOP).unwrap();
+
+    let began = Instant::now();
+    let hopeless = json!({ "type": "element", "window": stopped.window, "timeout_ms": 1500 });
+    client.refused("timeout", "create_observation", hopeless);
+    assert!(began.elapsed() < Duration::from_secs(6), "{:?}", began.elapsed());
+    let other = begin(&mut client, json!({ "type": "element", "window": lively.window }));
+    lively.order("label Hello");
+    told(&mut client, &other, "name_changed label \"Hello\" old=Ready new=Hello");
+
+    stopped.send("label After");
+    kill_process(stopped.pid(), Signal::CONT).unwrap();
+    told(&mut client, &watched, "name_changed label \"After\" old=Before new=After");
+    kill_process(stopped.pid(), Signal::STOP).unwrap();
+    kill_process(stopped.pid(), Signal::KILL).unwrap();
+    let lines = told(&mut client, &watched, "ended");
+    assert!(lines.last().unwrap().contains("quit") || lines.last().unwrap().contains("closed"), "{lines:#?}");
+}
+
+#[test]
+fn when_the_accessibility_bus_dies_it_ends_and_the_windows_go_on() {
+    let Some((mut client, desktop)) = desktop(&["gdbus"]) else { return };
+    let mut changes = Changes::start("gtk3", &desktop, &mut client);
+    let elements = begin(&mut client, json!({ "type": "element", "window": changes.window }));
+    let windows = begin(&mut client, json!({ "type": "window", "window": changes.window }));
+    let script = r#"a=$(gdbus call --session -d org.a11y.Bus -o /org/a11y/bus -m org.a11y.Bus.GetAddress | cut -d"'" -f2)
+        gdbus call --address "$a" -d org.freedesktop.DBus -o /org/freedesktop/DBus \
+            -m org.freedesktop.DBus.GetConnectionUnixProcessID org.freedesktop.DBus"#;
+    let output = desktop.command("sh").args(["-c", script]).output().unwrap();
+    let answer = String::from_utf8_lossy(&output.stdout).into_owned();
+    let digits: String = answer.rsplit(' ').next().unwrap().chars().filter(char::is_ascii_digit).collect();
+    let daemon = Pid::from_raw(digits.parse().unwrap_or_else(|_| panic!("{output:?}"))).unwrap();
+    kill_process(daemon, Signal::KILL).unwrap();
+    let lines = told(&mut client, &elements, "ended");
+    assert!(lines.last().unwrap().contains("accessibility bus has gone"), "{lines:#?}");
+    changes.order("title Still here");
+    told(&mut client, &windows, "window_title_changed");
+}
