@@ -295,3 +295,129 @@ fn when_the_accessibility_bus_dies_it_ends_and_the_windows_go_on() {
     changes.order("title Still here");
     told(&mut client, &windows, "window_title_changed");
 }
+
+/// A window that changes, and a client that knows the tool catalogue alone.
+fn catalogue() -> Option<(Client, Changes, PrivateDesktop)> {
+    let (mut client, desktop) = desktop(&[])?;
+    let changes = Changes::start("gtk3", &desktop, &mut client);
+    let client = Client::with_options(|program| desktop.command(program), &["--profile", "catalogue"]);
+    Some((client, changes, desktop))
+}
+
+/// The window and its application, as resources.
+fn resources(client: &mut Client, changes: &Changes) -> (Value, Value) {
+    let window = client.call("get_window", json!({ "name": changes.window }));
+    (window["name"].clone(), json!(format!("applications/{}", window["pid"])))
+}
+
+#[test]
+fn tc_create_observation_of_every_type_with_its_filters() {
+    let Some((mut client, mut changes, _desktop)) = catalogue() else { return };
+    let (window, application) = resources(&mut client, &changes);
+    let of = |kind: &str, parent: &Value| json!({ "type": kind, "parent": parent, "poll_interval_ms": 500 });
+    let with = |mut arguments: Value, name: &str, value: Value| {
+        arguments[name] = value;
+        arguments
+    };
+    let buttons = begin(&mut client, with(of("tree", &application), "roles", json!(["button"])));
+    let names = begin(&mut client, with(of("attribute", &window), "attributes", json!(["name"])));
+    let shown = begin(&mut client, with(of("element", &window), "visible_only", json!(true)));
+    let windows = begin(&mut client, of("window", &application));
+    let quits = begin(&mut client, of("application", &application));
+    changes.order("add Extra");
+    let lines = told(&mut client, &buttons, "element_added button \"Extra\"");
+    assert_eq!(lines.len(), 1, "{lines:#?}");
+    told(&mut client, &shown, "element_added");
+    changes.order("label Done");
+    changes.order("enable off");
+    told(&mut client, &shown, "attribute=enabled");
+    assert_eq!(told(&mut client, &names, "name_changed"), ["name_changed label \"Done\" old=Ready new=Done"]);
+    changes.order("title Other");
+    told(&mut client, &windows, "window_title_changed");
+    changes.send("close");
+    told(&mut client, &windows, "window_closed");
+    told(&mut client, &quits, "application_quit");
+}
+
+#[test]
+fn tc_stream_observations_answers_with_what_came_meanwhile() {
+    let Some((mut client, mut changes, _desktop)) = catalogue() else { return };
+    let (window, _) = resources(&mut client, &changes);
+    let arguments = json!({ "parent": window, "types": ["attribute", "window"], "attributes": ["name", "title"],
+                            "roles": ["label"], "poll_interval_ms": 500, "duration_ms": 50_000, "max_events": 2 });
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let streamed = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // Whether it follows already cannot be seen from here: something happens until it has ended.
+            let call = Call::with_timeout(Duration::from_secs(60));
+            for number in 0.. {
+                if stop.load(std::sync::atomic::Ordering::SeqCst) {
+                    return;
+                }
+                changes.order(&format!("label number {number}"));
+                changes.order(&format!("title title {number}"));
+                call.pause(Duration::from_millis(100), "waiting").unwrap();
+            }
+        });
+        let streamed = client.try_call("stream_observations", arguments);
+        stop.store(true, std::sync::atomic::Ordering::SeqCst);
+        streamed
+    });
+    assert!(streamed.0, "{}", streamed.1);
+    let streamed = streamed.1;
+    assert_eq!(streamed["until"], "max_events", "{streamed}");
+    let events = streamed["events"].as_array().unwrap();
+    assert_eq!(events.len(), 2, "{streamed}");
+    for event in events {
+        let kind = event["kind"].as_str().unwrap();
+        assert!(["name_changed", "window_title_changed"].contains(&kind), "{event}");
+    }
+    assert_eq!(client.call("list_observations", json!({}))["observations"], json!([]));
+}
+
+#[test]
+fn tc_get_observation_gives_events_with_numbers_and_values() {
+    let Some((mut client, mut changes, _desktop)) = catalogue() else { return };
+    let (window, _) = resources(&mut client, &changes);
+    let field = json!({ "parent": window, "role": "text_field" });
+    let field = client.call("find_elements", field)["elements"][0]["ref"].clone();
+    let name = begin(&mut client, json!({ "type": "attribute", "parent": field }));
+    changes.order("name one");
+    told(&mut client, &name, "new=one");
+    changes.order("name two");
+    told(&mut client, &name, "new=two");
+    let read = client.call("get_observation", json!({ "name": name }));
+    let numbers: Vec<u64> =
+        read["events"].as_array().unwrap().iter().map(|event| event["sequence"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "{read}");
+    assert_eq!(
+        (&read["observation"]["state"], &read["observation"]["dropped"]),
+        (&json!("active"), &json!(0))
+    );
+    client.refused("observation_not_found", "get_observation", json!({ "name": "observations/o99" }));
+}
+
+#[test]
+fn tc_list_observations_in_pages_and_of_a_parent() {
+    let Some((mut client, changes, _desktop)) = catalogue() else { return };
+    let (window, application) = resources(&mut client, &changes);
+    let all = begin(&mut client, json!({ "type": "window" }));
+    let own = begin(&mut client, json!({ "type": "tree", "parent": window }));
+    let first = client.call("list_observations", json!({ "page_size": 1 }));
+    assert_eq!(first["observations"][0]["name"], all, "{first}");
+    let next = json!({ "page_size": 1, "page_token": first["next_page_token"] });
+    let second = client.call("list_observations", next);
+    assert_eq!((&second["observations"][0]["name"], &second["next_page_token"]), (&own, &Value::Null));
+    let of = client.call("list_observations", json!({ "parent": application }));
+    assert_eq!(of["observations"].as_array().unwrap().len(), 1, "{of}");
+}
+
+#[test]
+fn tc_cancel_observation_ends_it() {
+    let Some((mut client, changes, _desktop)) = catalogue() else { return };
+    let (window, _) = resources(&mut client, &changes);
+    let name = begin(&mut client, json!({ "type": "element", "parent": window }));
+    assert_eq!(client.call("cancel_observation", json!({ "name": name }))["state"], "ended");
+    client.refused("observation_not_found", "cancel_observation", json!({ "name": name }));
+    assert_eq!(client.call("list_observations", json!({}))["observations"], json!([]));
+}

@@ -126,7 +126,9 @@ impl Windows {
                     let new = Some(window.bounds.to_string());
                     found.push(Event { new, ..event(EventKind::WindowOpened, window) });
                     if window.focused && self.aspects.contains(&Aspect::Focused) {
-                        focus.push(event(EventKind::WindowFocusChanged, window).with_values(None, Some("true")));
+                        focus.push(
+                            event(EventKind::WindowFocusChanged, window).with_values(None, Some("true")),
+                        );
                     }
                 }
                 Some(known) => {

@@ -625,9 +625,11 @@ fn listing_and_cancelling() {
     let (page, token) = names(json!({ "page_size": 2 }));
     assert_eq!(page, [first.clone(), second.clone()]);
     assert_eq!(names(json!({ "page_size": 2, "page_token": token })), (vec![third.clone()], Value::Null));
-    assert_eq!(names(json!({ "parent": "applications/102" })).0, [second.clone()]);
-    assert_eq!(names(json!({ "parent": "applications/102/windows/8" })).0, [second.clone()]);
-    assert_eq!(names(json!({ "parent": "applications/101" })).0, [third.clone()]);
+    for (parent, own) in
+        [("applications/102", &second), ("applications/102/windows/8", &second), ("applications/101", &third)]
+    {
+        assert_eq!(names(json!({ "parent": parent })).0, std::slice::from_ref(own), "{parent}");
+    }
     assert_eq!(names(json!({ "parent": "applications/10" })).0, Vec::<Value>::new());
 
     let cancelled = desk.data("cancel_observation", json!({ "observation_id": second }));
