@@ -1358,12 +1358,12 @@ fn rq_15_5_a_value_is_set() {
 #[test]
 fn rq_15_6_a_missing_element_is_named_in_the_error() {
     let Some(mut scene) = scene("gtk3") else { return };
-    for (code, element) in [("element_not_found", "button[name=\"Kettle\"]"), ("element_stale", "e4711")] {
+    for (code, element, name) in
+        [("element_not_found", "button[name=\"Kettle\"]", "Kettle"), ("element_stale", "e4711", "e4711")]
+    {
         let missing = json!({ "element": element, "window": scene.window });
         let refused = scene.client.refused(code, "click_ui_element", missing);
-        let named = element.trim_start_matches("button").trim_matches(['[', ']']).replace('"', "");
-        let message = refused["message"].as_str().unwrap().replace(['"', '\\'], "");
-        assert!(message.contains(&named), "{refused}");
+        assert!(refused["message"].as_str().unwrap().contains(name), "{refused}");
     }
 }
 
