@@ -25,7 +25,7 @@ packages_tests=(
   libglib2.0-bin libnotify-bin nautilus network-manager-gnome parcellite pasystray pcmanfm pipewire pipewire-pulse
   pulseaudio pulseaudio-utils python3-dbusmock python3-gi python3-gi-cairo python3-pyqt5 python3-xlib tesseract-ocr
   tesseract-ocr-deu tesseract-ocr-eng thunar trayer wireplumber wmctrl x11-utils x11-xkb-utils x11-xserver-utils
-  xclip xdotool xfce4-clipman xfce4-notifyd xfwm4 xsel xserver-xorg-core xserver-xorg-video-dummy
+  xauth xclip xdotool xfce4-clipman xfce4-notifyd xfwm4 xsel xserver-xorg-core xserver-xorg-video-dummy
 )
 
 # What ./bench measures with and against: the system's Python has the bindings of accessibility.

@@ -63,8 +63,8 @@ pub fn rewrite(row: &Row, arguments: Value) -> Result<Value> {
     Ok(Value::Object(taken))
 }
 
-/// A value in the form that the schema asks for, where nothing but the form differs: 2.0 for 2, and a
-/// number or a boolean for its text (the window 7, the value 120, the value true).
+/// A value in the form that the schema asks for, where nothing but the form differs: 2.0 for 2, a number or
+/// a boolean for its text (the window 7, the value 120, the value true), and Shift for shift.
 fn alike(schema: Option<&Value>, value: Value) -> Value {
     let Some(schema) = schema else { return value };
     let kind = schema.get("type").and_then(Value::as_str).unwrap_or_default();
@@ -79,8 +79,26 @@ fn alike(schema: Option<&Value>, value: Value) -> Value {
         ("string", Value::Number(_) | Value::Bool(_)) if schema.get("enum").is_none() => {
             json!(value.to_string())
         }
+        (_, Value::String(name)) => match schema.get("enum").and_then(Value::as_array) {
+            Some(names) if !is_one_of(names, &value) => {
+                let lower = json!(name.to_ascii_lowercase());
+                if is_one_of(names, &lower) { lower } else { value }
+            }
+            _ => value,
+        },
+        ("array", Value::Array(items)) => {
+            items.iter().map(|item| alike(schema.get("items"), item.clone())).collect()
+        }
         _ => value,
     }
+}
+
+/// Whether a value is one of an enumeration. Modifiers have other names (`cmd`, `option`) that serde knows
+/// and the schema does not show.
+fn is_one_of(names: &[Value], value: &Value) -> bool {
+    names.contains(value)
+        || (names.iter().any(|name| name == "meta")
+            && serde_json::from_value::<deskhand_core::key::Modifier>(value.clone()).is_ok())
 }
 
 fn ours(row: &Row, known: &Map<String, Value>, name: String, value: Value) -> (String, Value) {
@@ -234,8 +252,7 @@ impl Faults<'_> {
             return self.wrong(format!("{place} has to be {}, not {}", form(schema), self.show(path, value)));
         }
         if let Some(values) = schema.get("enum").and_then(Value::as_array)
-            && !values.contains(value)
-            && !self.is_other_name(values, value)
+            && !is_one_of(values, value)
         {
             return self.wrong(format!("{path} has to be {}, not {}", form(schema), self.show(path, value)));
         }
@@ -251,12 +268,6 @@ impl Faults<'_> {
             }
             _ => {}
         }
-    }
-
-    /// Modifiers have other names (`cmd`, `option`) that serde knows and the schema does not show.
-    fn is_other_name(&self, values: &[Value], value: &Value) -> bool {
-        values.iter().any(|known| known == "meta")
-            && serde_json::from_value::<deskhand_core::key::Modifier>(value.clone()).is_ok()
     }
 
     fn bounds(&mut self, path: &str, schema: &Value, value: &Value) {

@@ -5,98 +5,29 @@
 
 mod stage;
 
-use deskhand_core::Call;
 use serde_json::{Value, json};
 use stage::PrivateDesktop;
 use stage::client::Client;
+use stage::picture::picture;
 use stage::scene::{Scene, near};
-use std::path::Path;
-use std::process::Command;
+use stage::session::{self, output, pointer, wait};
 use std::time::Duration;
 
 const CATALOGUE: &[&str] = &["--profile", "catalogue"];
 
 /// The stage with a client of the catalogue.
 fn scene(toolkit: &str) -> Option<Scene> {
-    let mut scene = Scene::open(toolkit)?;
-    scene.client = Client::with_options(|program| scene.desktop.command(program), CATALOGUE);
-    Some(scene)
+    Scene::under(CATALOGUE, toolkit)
 }
 
 /// A desktop without a window, with a client of the catalogue.
 fn bare(needed: &[&str]) -> Option<(Client, PrivateDesktop)> {
-    for program in [&["Xvfb"], needed].concat() {
-        if !Path::new("/usr/bin").join(program).exists() {
-            assert!(std::env::var_os("REQUIRE_DESKTOP").is_none(), "{program} is missing");
-            eprintln!("SKIPPED: {program} is missing; REQUIRE_DESKTOP=x11 makes this fail.");
-            return None;
-        }
-    }
-    let desktop = PrivateDesktop::start(&[]);
-    Some((Client::with_options(|program| desktop.command(program), CATALOGUE), desktop))
+    session::bare(CATALOGUE, needed, &[])
 }
 
 /// A client of the catalogue on no desktop: scripts need none.
 fn nowhere(rules: &[&str]) -> Client {
-    let options = [CATALOGUE, rules].concat();
-    Client::with_options(
-        |program| {
-            let mut command = Command::new(program);
-            command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY").env("DESKHAND_FIND_SESSION", "never");
-            command
-        },
-        &options,
-    )
-}
-
-#[track_caller]
-fn wait<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
-    let call = Call::with_timeout(Duration::from_secs(20));
-    call.until(what, || Ok(probe())).unwrap_or_else(|error| panic!("{what}: {error}"))
-}
-
-/// What a program of the desktop prints.
-fn output(desktop: &PrivateDesktop, program: &str, arguments: &[&str]) -> String {
-    String::from_utf8(desktop.command(program).args(arguments).output().unwrap().stdout).unwrap()
-}
-
-/// Where the X server says that the pointer is.
-fn pointer(desktop: &PrivateDesktop) -> (i64, i64) {
-    let told = output(desktop, "xdotool", &["getmouselocation", "--shell"]);
-    let number = |name: &str| told.lines().find_map(|line| line.strip_prefix(name)?.parse().ok()).unwrap();
-    (number("X="), number("Y="))
-}
-
-/// A picture as it came: its kind, its size, and the text beside it.
-struct Picture {
-    mime: String,
-    width: u32,
-    height: u32,
-    text: String,
-}
-
-fn picture(client: &mut Client, tool: &str, arguments: Value) -> Picture {
-    let result = client.request("tools/call", json!({ "name": tool, "arguments": arguments }));
-    assert_ne!(result["isError"], true, "{result}");
-    let block = |kind: &str| {
-        let blocks = result["content"].as_array().into_iter().flatten();
-        blocks.clone().find(|block| block["type"] == kind).cloned().unwrap_or_default()
-    };
-    let image = block("image");
-    let bytes = base64_simd::STANDARD.decode_to_vec(image["data"].as_str().expect("a picture")).unwrap();
-    let mime = image["mimeType"].as_str().unwrap().to_owned();
-    let number = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
-    // By the PNG specification the first chunk begins with width and height; JPEG's are in its frame header.
-    let (width, height) = match mime.as_str() {
-        "image/png" => (number(16), number(20)),
-        _ => {
-            let frame =
-                bytes.windows(2).position(|pair| pair == [0xff, 0xc0] || pair == [0xff, 0xc2]).unwrap();
-            let short = |at: usize| u32::from(bytes[at]) << 8 | u32::from(bytes[at + 1]);
-            (short(frame + 7), short(frame + 5))
-        }
-    };
-    Picture { mime, width, height, text: block("text")["text"].as_str().unwrap_or_default().to_owned() }
+    Client::nowhere(&[CATALOGUE, rules].concat())
 }
 
 /// The application of the stage, as a parent.

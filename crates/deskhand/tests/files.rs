@@ -5,83 +5,10 @@
 mod stage;
 
 use deskhand_core::Call;
-use serde_json::{Value, json};
-use stage::PrivateDesktop;
+use serde_json::json;
 use stage::client::Client;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use stage::office::{Office, names};
 use std::time::{Duration, Instant};
-
-/// A desktop with a home folder of its own and some files of odd names.
-struct Office {
-    desktop: PrivateDesktop,
-    home: PathBuf,
-    folder: PathBuf,
-    service: Option<Child>,
-}
-
-impl Office {
-    fn open(program: &str) -> Option<Office> {
-        for needed in ["Xvfb", program] {
-            if !Path::new("/usr/bin").join(needed).exists() {
-                assert!(std::env::var_os("REQUIRE_DESKTOP").is_none(), "{needed} is missing");
-                eprintln!("SKIPPED: {needed} is missing; REQUIRE_DESKTOP=x11 makes this fail.");
-                return None;
-            }
-        }
-        let home = std::env::temp_dir().join(format!("deskhand-{program}-{}", std::process::id()));
-        std::fs::remove_dir_all(&home).ok();
-        let folder = home.join("Ünï cödé 100% & more");
-        std::fs::create_dir_all(folder.join("a folder")).unwrap();
-        for name in ["50%25 #ü.txt", "plain.txt", "third one.md"] {
-            std::fs::write(folder.join(name), name).unwrap();
-        }
-        Some(Office { desktop: PrivateDesktop::start(&["--size", "1100x800"]), home, folder, service: None })
-    }
-
-    /// Starts the one file manager that is to answer, so that the bus starts no other.
-    fn serve(&mut self, program: &str, arguments: &[&str]) {
-        let mut command = self.desktop.command(program);
-        command
-            .args(arguments)
-            .env("HOME", &self.home)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        self.service = Some(command.spawn().unwrap());
-        let asks = || {
-            let mut command = self.desktop.command("gdbus");
-            command.args(["call", "--session", "-d", "org.freedesktop.DBus", "-o", "/org/freedesktop/DBus"]);
-            command.args(["-m", "org.freedesktop.DBus.NameHasOwner", "org.freedesktop.FileManager1"]);
-            String::from_utf8_lossy(&command.output().unwrap().stdout).contains("true")
-        };
-        let call = Call::with_timeout(Duration::from_secs(20));
-        call.until("waiting for the file manager", || Ok(asks().then_some(()))).unwrap();
-    }
-
-    fn client(&self) -> Client {
-        Client::on(|program| {
-            let mut command = self.desktop.command(program);
-            // GTK 2 needs a module for accessibility, which sessions load.
-            command.env("HOME", &self.home).env("GTK_MODULES", "gail:atk-bridge");
-            command
-        })
-    }
-}
-
-impl Drop for Office {
-    fn drop(&mut self) {
-        if let Some(service) = &mut self.service {
-            service.kill().ok();
-            service.wait().ok();
-        }
-        std::fs::remove_dir_all(&self.home).ok();
-    }
-}
-
-fn names(answer: &Value) -> Vec<&str> {
-    answer["files"].as_array().unwrap().iter().map(|file| file["name"].as_str().unwrap()).collect()
-}
 
 /// Shows a file of an odd name and another, and compares what is read of it.
 fn reveal(office: &Office, client: &mut Client) {
@@ -104,7 +31,7 @@ fn reveal(office: &Office, client: &mut Client) {
 fn nautilus() {
     let Some(mut office) = Office::open("nautilus") else { return };
     office.serve("nautilus", &["--gapplication-service"]);
-    let mut client = office.client();
+    let mut client = office.client(&[]);
     client.refused("window_not_found", "get_selected_files", json!({}));
     reveal(&office, &mut client);
     let window = client.call("get_finder_window_path", json!({}))["window"].clone();
@@ -121,7 +48,7 @@ fn nautilus() {
 fn thunar() {
     let Some(mut office) = Office::open("thunar") else { return };
     office.serve("thunar", &["--daemon"]);
-    let mut client = office.client();
+    let mut client = office.client(&[]);
     reveal(&office, &mut client);
     // Its icon view does not tell which files of several are selected, and says so; its list view does.
     let window = client.call("get_finder_window_path", json!({}))["window"].clone();
@@ -155,7 +82,7 @@ fn thunar() {
 #[test]
 fn pcmanfm() {
     let Some(office) = Office::open("pcmanfm") else { return };
-    let mut client = office.client();
+    let mut client = office.client(&[]);
     let launched = client.call(
         "launch_app",
         json!({

@@ -8,17 +8,15 @@ use deskhand_core::Call;
 use serde_json::{Value, json};
 use stage::PrivateDesktop;
 use stage::client::Client;
+use stage::menu_item as item;
+use stage::session::have;
 use std::io::{BufRead, BufReader};
 use std::time::Duration;
 
 /// A desktop with this application on it; nothing where either is missing.
 fn launch(program: &str, arguments: Value) -> Option<(Client, PrivateDesktop, Value)> {
-    for needed in ["Xvfb", program] {
-        if !std::path::Path::new("/usr/bin").join(needed).exists() {
-            assert!(std::env::var_os("REQUIRE_DESKTOP").is_none(), "{needed} is missing");
-            eprintln!("SKIPPED: {needed} is missing; REQUIRE_DESKTOP=x11 makes this fail.");
-            return None;
-        }
+    if !have(&["Xvfb", program]) {
+        return None;
     }
     let desktop = PrivateDesktop::start(&[]);
     let mut client = Client::start(&desktop);
@@ -39,21 +37,6 @@ fn wait_for(client: &mut Client, window: &Value, selector: &str) {
     let came = call
         .until("waiting for an element", || Ok(client.try_call("wait_for", there.clone()).0.then_some(())));
     assert!(came.is_ok(), "{selector} never came");
-}
-
-/// The item at the end of a path of names.
-#[track_caller]
-fn item<'a>(menus: &'a Value, path: &[&str]) -> &'a Value {
-    let mut items = &menus["menus"];
-    let mut found = &Value::Null;
-    for name in path {
-        found = items
-            .as_array()
-            .and_then(|items| items.iter().find(|item| item["name"] == *name))
-            .unwrap_or_else(|| panic!("no {name:?} of {path:?} among {items:#}"));
-        items = &found["items"];
-    }
-    found
 }
 
 #[track_caller]

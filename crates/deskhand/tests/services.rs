@@ -4,69 +4,13 @@
 
 mod stage;
 
-use deskhand_core::Call;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use stage::PrivateDesktop;
 use stage::client::Client;
+use stage::session::{Process, have, output_of, pactl, pulseaudio, shower, wait};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-
-/// Ends with the value.
-struct Process(Child);
-
-impl Process {
-    fn start(mut command: Command) -> Process {
-        Process(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.0), signal).unwrap();
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        self.0.kill().ok();
-        self.0.wait().ok();
-    }
-}
-
-/// Whether these programs are there; loud where they are not.
-fn have(programs: &[&str]) -> bool {
-    let missing = programs.iter().find(|program| !std::path::Path::new("/usr/bin").join(program).exists());
-    if let Some(missing) = missing {
-        assert!(std::env::var_os("REQUIRE_DESKTOP").is_none(), "{missing} is missing");
-        eprintln!("SKIPPED: {missing} is missing; REQUIRE_DESKTOP=x11 makes this fail.");
-    }
-    missing.is_none()
-}
-
-#[track_caller]
-fn wait<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
-    let call = Call::with_timeout(Duration::from_secs(20));
-    call.until(what, || Ok(probe())).unwrap_or_else(|error| panic!("{what}: {error}"))
-}
-
-fn output_of(mut command: Command) -> String {
-    String::from_utf8_lossy(&command.stdin(Stdio::null()).output().unwrap().stdout).into_owned()
-}
-
-fn pactl(desktop: &PrivateDesktop, arguments: &[&str]) -> String {
-    let mut command = desktop.command("timeout");
-    command.args(["5", "pactl"]).args(arguments).env("LC_ALL", "C").stderr(Stdio::null());
-    output_of(command)
-}
-
-fn pulseaudio(desktop: &PrivateDesktop) -> Process {
-    let mut command = desktop.command("pulseaudio");
-    command.args(["--daemonize=no", "--exit-idle-time=-1", "-n", "--load=module-native-protocol-unix"]);
-    command.arg("--load=module-null-sink sink_name=one sink_properties=device.description=First");
-    command.arg("--load=module-null-sink sink_name=two sink_properties=device.description=Second");
-    let server = Process::start(command);
-    wait("both sinks", || pactl(desktop, &["list", "short", "sinks"]).contains("two").then_some(()));
-    server
-}
 
 fn pipewire(desktop: &PrivateDesktop) -> [Process; 3] {
     let servers = ["pipewire", "wireplumber", "pipewire-pulse"].map(|program| {
@@ -256,20 +200,6 @@ fn listed(client: &mut Client, title: &str, state: &str) -> Value {
         let all = list["notifications"].as_array().unwrap().clone();
         all.into_iter().find(|one| one["title"] == title && one["state"] == state)
     })
-}
-
-/// Starts who shows notifications, and waits until it has the name on the bus.
-fn shower(desktop: &PrivateDesktop, program: &str) -> Process {
-    let process = Process::start(desktop.command(program));
-    let pid = process.0.id().to_string();
-    wait(program, || {
-        let mut owner = desktop.command("gdbus");
-        owner.args(["call", "--session", "--dest", "org.freedesktop.DBus", "--object-path", "/"]);
-        owner.args(["--method", "org.freedesktop.DBus.GetConnectionUnixProcessID"]);
-        owner.arg("org.freedesktop.Notifications").stderr(Stdio::null());
-        output_of(owner).contains(&format!("uint32 {pid},")).then_some(())
-    });
-    process
 }
 
 /// What every daemon does alike.

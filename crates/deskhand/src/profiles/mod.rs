@@ -74,10 +74,14 @@ impl Profile {
 
     /// The arguments of a call with what the profile takes for granted.
     pub fn adapt(self, name: &str, arguments: Value) -> Value {
-        if self.is_native() && name == "take_screenshot" {
-            return tools::screen::native(arguments);
+        match name {
+            "take_screenshot" if self.is_native() => tools::screen::native(arguments),
+            // Its document asks for elements with their places.
+            "get_ui_elements" if self == Profile::Requirements => {
+                tools::with(arguments, "include_bounds", json!(true))
+            }
+            _ => arguments,
         }
-        arguments
     }
 
     /// What `tools/list` shows, with more groups and without what policy denies.

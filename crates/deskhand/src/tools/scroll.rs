@@ -226,6 +226,22 @@ impl Picture {
     }
 }
 
+/// Waits a little until an area looks the same for some frames: what the pointer has come over may light up
+/// and fade, which is not the wheel's doing.
+fn await_rest(cx: &Context, area: Rect) -> Result<()> {
+    let Some(Picture(area, first)) = Picture::of(cx, area) else { return Ok(()) };
+    let mut last = (Instant::now(), first);
+    cx.call.until_within(Duration::from_millis(400), "waiting for the pixels to rest", || {
+        let now = cx.desktop.screen.capture(&cx.call, Source::Screen(area))?;
+        if now.pixels == last.1.pixels {
+            return Ok((Duration::from_millis(50) <= last.0.elapsed()).then_some(()));
+        }
+        last = (Instant::now(), now);
+        Ok(None)
+    })?;
+    Ok(())
+}
+
 impl Drag {
     fn at(&self, x: Option<f64>, y: Option<f64>) -> At<'_> {
         if x.is_none() && y.is_none() {
@@ -397,6 +413,9 @@ impl Tool for Scroll {
             cx.desktop.windows.settle(&cx.call, window.id, Duration::from_millis(100)).ok();
         }
         let content = within_bars(area);
+        if place != hands.before().position {
+            await_rest(cx, content)?;
+        }
         let picture = Picture::of(cx, content);
         let witness = (!settle.is_zero())
             .then(|| Witness::begin(cx, window.as_ref(), behind(content, across, down)).of_content());

@@ -36,6 +36,9 @@ pub struct SystemReport {
     /// The model of the machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model_reason: Option<&'static str>,
     /// The model of the processor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processor: Option<String>,
@@ -72,6 +75,10 @@ impl From<SystemInfo> for SystemReport {
             kernel: info.kernel,
             architecture: info.architecture,
             hostname: info.hostname,
+            model_reason: info
+                .model
+                .is_none()
+                .then_some("The firmware names no model, as in many virtual machines and containers."),
             model: info.model,
             processor: info.processor,
             cores: info.cores,

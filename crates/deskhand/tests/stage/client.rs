@@ -29,6 +29,16 @@ impl Client {
         Client::with_log(command, options, Stdio::null())
     }
 
+    /// The same on no desktop at all.
+    pub fn nowhere(options: &[&str]) -> Client {
+        let command = |program: &str| {
+            let mut command = Command::new(program);
+            command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY").env("DESKHAND_FIND_SESSION", "never");
+            command
+        };
+        Client::with_options(command, options)
+    }
+
     /// The same, with a place for its log.
     pub fn with_log(command: impl FnOnce(&str) -> Command, options: &[&str], log: Stdio) -> Client {
         let profile: &[&str] = if options.contains(&"--profile") { &[] } else { &["--profile", "full"] };
@@ -57,8 +67,18 @@ impl Client {
         writeln!(self.stdin.as_mut().unwrap(), "{message}").unwrap();
     }
 
+    /// The server's process.
+    pub fn pid(&self) -> u32 {
+        self.server.id()
+    }
+
     /// The result of a request.
     pub fn request(&mut self, method: &str, params: Value) -> Value {
+        self.exchange(method, params)["result"].clone()
+    }
+
+    /// The whole answer to a request.
+    pub fn exchange(&mut self, method: &str, params: Value) -> Value {
         self.last += 1;
         self.send(&json!({ "jsonrpc": "2.0", "id": self.last, "method": method, "params": params }));
         loop {
@@ -66,7 +86,7 @@ impl Client {
             assert!(0 < self.stdout.read_line(&mut line).unwrap(), "the server has ended");
             let answer: Value = serde_json::from_str(&line).unwrap();
             if answer["id"] == self.last {
-                return answer["result"].clone();
+                return answer;
             }
         }
     }

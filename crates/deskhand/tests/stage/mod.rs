@@ -3,7 +3,11 @@
 #![allow(dead_code, reason = "every test program uses a part of it")]
 
 pub mod client;
+pub mod office;
+pub mod picture;
 pub mod scene;
+pub mod session;
+pub mod tray;
 
 use deskhand_core::Call;
 use serde_json::Value;
@@ -149,4 +153,19 @@ impl Drop for Stage {
         let _ = self.process.wait();
         let _ = fs::remove_file(&self.log);
     }
+}
+
+/// The item of listed menus at the end of a path of names.
+#[track_caller]
+pub fn menu_item<'a>(menus: &'a Value, path: &[&str]) -> &'a Value {
+    let mut items = &menus["menus"];
+    let mut found = &Value::Null;
+    for name in path {
+        found = items
+            .as_array()
+            .and_then(|items| items.iter().find(|item| item["name"] == *name))
+            .unwrap_or_else(|| panic!("no {name:?} of {path:?} among {items:#}"));
+        items = &found["items"];
+    }
+    found
 }

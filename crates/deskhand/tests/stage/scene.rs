@@ -23,6 +23,13 @@ impl Scene {
         Scene::open_on(&[], toolkit)
     }
 
+    /// The same with a client of a server with these options.
+    pub fn under(options: &[&str], toolkit: &str) -> Option<Scene> {
+        let mut scene = Scene::open(toolkit)?;
+        scene.client = Client::with_options(|program| scene.desktop.command(program), options);
+        Some(scene)
+    }
+
     /// The same on a desktop with these options of `deskhand desktop`.
     pub fn open_on(options: &[&str], toolkit: &str) -> Option<Scene> {
         if !std::path::Path::new("/usr/bin/Xvfb").exists() {

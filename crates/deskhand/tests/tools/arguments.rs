@@ -131,6 +131,23 @@ fn nulls_are_absent_and_forms_that_mean_the_same_are_taken() {
     );
     check(
         plain,
+        "click",
+        json!({ "x": 5, "y": 5, "button": "Right", "modifiers": ["Shift", "Command"], "settle_ms": 0 }),
+        expect![[r#"
+            effect: unverified
+            reason: "settle_ms is 0, so nothing was looked for."
+            pointer: x 5  y 5  display 0
+            > move 5,5
+            > key shift down
+            > key meta down
+            > down right
+            > up right
+            > key meta up
+            > key shift up
+        "#]],
+    );
+    check(
+        plain,
         "list_windows",
         json!({ "parent": "applications/102" }),
         expect![[r#"

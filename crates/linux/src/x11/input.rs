@@ -4,7 +4,7 @@
 //! sees the result. What is held is written to the display's journal before it is pressed.
 
 use super::keyboard::{self, CORE, Change, Keymap, LOCK, Spares, State, Stroke};
-use super::link::{Link, X, failed};
+use super::link::{Link, X, failed, is_untrusted, untrusted};
 use super::lock::{DisplayLock, Locks, Record};
 use super::locker::{self, Topmost};
 use crate::app::process;
@@ -350,6 +350,9 @@ impl Device {
         let opening = "opening the input devices";
         for name in ["XTEST", "XKEYBOARD"] {
             if x.extension_information(name).map_err(failed(opening))?.is_none() {
+                if is_untrusted(x)? {
+                    return Err(untrusted());
+                }
                 return Err(Error::unsupported(format!("The X server lacks its {name} extension."))
                     .remedy("Use a server that has it: Xorg, Xvfb, Xephyr and Xvnc do."));
             }

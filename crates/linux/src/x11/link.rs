@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 use x11rb::errors::{ConnectError, ConnectionError, ReplyError, ReplyOrIdError};
+use x11rb::protocol::xproto::ConnectionExt as _;
 use x11rb::rust_connection::{DefaultStream, PollMode, RustConnection, Stream};
 use x11rb::utils::RawFdContainer;
 
@@ -300,6 +301,24 @@ pub fn failed<E: Into<XError>>(doing: &str) -> impl Fn(E) -> Error {
         };
         Error::backend(format!("The X server failed while {doing}.")).os(os)
     }
+}
+
+/// Whether the server keeps this client apart from the others: it is shown hardly any extension then, whatever
+/// the server has (by the X11 SECURITY extension, "Untrusted clients").
+pub fn is_untrusted(x: &X) -> Result<bool> {
+    let doing = "asking which extensions the X server has";
+    let known = x.list_extensions().map_err(failed(doing))?.reply().map_err(failed(doing))?.names;
+    Ok(known.iter().all(|extension| matches!(&*extension.name, b"BIG-REQUESTS" | b"XC-MISC")))
+}
+
+/// What a server refuses to clients that it does not trust.
+pub fn untrusted() -> Error {
+    Error::new(
+        Code::PermissionDenied,
+        "The X server shows this client no pixels and takes no input from it: it is connected as an untrusted \
+         one, as with ssh -X.",
+    )
+    .remedy("Let XAUTHORITY name the cookie file of the session itself; over ssh, connect with -Y instead of -X.")
 }
 
 /// Whether the server itself answered with an error (a window that has gone, say), not the connection.

@@ -16,7 +16,7 @@ mod displays;
 mod memory;
 mod window;
 
-use crate::x11::link::{Link, X, failed};
+use crate::x11::link::{Link, X, failed, untrusted};
 use bytes::Bytes;
 use changes::Changes;
 use deskhand_core::screen::{Bitmap, Difference, PointerImage, Screen, Source};
@@ -27,6 +27,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use x11rb::NONE;
 use x11rb::connection::{Connection, RequestConnection};
+use x11rb::errors::ReplyError;
+use x11rb::protocol::ErrorKind;
 use x11rb::protocol::damage::{self, ConnectionExt as _, ReportLevel};
 use x11rb::protocol::xfixes::ConnectionExt as _;
 use x11rb::protocol::xproto::{self, ConnectionExt as _, ImageOrder};
@@ -469,7 +471,10 @@ impl Eyes {
             .get_image(xproto::ImageFormat::Z_PIXMAP, drawable, left, top, width, height, !0)
             .map_err(failed(doing))?
             .reply()
-            .map_err(failed(doing))?;
+            .map_err(|error| match &error {
+                ReplyError::X11Error(x) if x.error_kind == ErrorKind::Access => untrusted(),
+                _ => failed(doing)(error),
+            })?;
         if reply.data.len() as u64 != rect.area() * 4 {
             return Err(Error::backend(format!(
                 "The X server sent {} bytes for {rect}, where {} belong.",
