@@ -818,6 +818,19 @@ pub fn place_of(cx: &Context, found: &Found) -> Result<Point> {
     Ok(center)
 }
 
+/// What has the keyboard after a click at a place of an element that could have had it itself. Toolkits that
+/// do not know what lies on top (GTK 3) show only so that something else took the click.
+pub fn taken_by(cx: &Context, element: &Element, place: Point) -> Option<Element> {
+    let now = cx.desktop.elements.element(&cx.call, &element.id).ok()?;
+    if !now.states.has(State::Focusable) || now.states.has(State::Focused) {
+        return None;
+    }
+    let focused = cx.desktop.elements.focused(&cx.call).ok().flatten()?;
+    let lies_there = focused.bounds.is_some_and(|bounds| bounds.contains(place));
+    let other = focused.id != now.id && focused.window == now.window && focused.role.is_interactive();
+    (other && lies_there && !related(cx, &now, &focused)).then_some(focused)
+}
+
 /// Whether one element lies inside the other in its application's tree.
 ///
 /// Chromium finds the texts of buttons at their places and leaves them out of their children now and then;

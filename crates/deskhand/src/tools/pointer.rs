@@ -1,7 +1,7 @@
 //! The pointer: clicking, moving, dragging, scrolling.
 
-use super::elements::click_element;
-use super::evidence::{Acted, Pointer, Witness, pointer};
+use super::elements::{click_element, taken_by};
+use super::evidence::{Acted, Pointer, Witness, pointer, short};
 use super::find::{self, Which};
 use super::ocr;
 use super::target::{self, At};
@@ -245,10 +245,21 @@ fn click_in(
     // The server answers only when it has dealt with what the applications do now.
     let place = if looks { hands.position()? } else { place };
     drop(hands);
-    let acted = match witness {
+    let mut acted = match witness {
         Some(witness) => witness.conclude(cx, settle, element)?,
         None => Acted::unverified("settle_ms is 0, so nothing was looked for."),
     };
+    if let Some(element) = element
+        && looks
+        && let Some(other) = taken_by(cx, element, place)
+    {
+        acted = Acted::unverified(format!(
+            "The keyboard went to the {} {} instead, which lies there too: it may cover the target and have \
+             taken the click.",
+            other.role,
+            short(&other.name)
+        ));
+    }
     Ok(acted.at(cx, place, window.as_ref()))
 }
 

@@ -80,12 +80,19 @@ impl Client {
     /// The whole answer to a request.
     pub fn exchange(&mut self, method: &str, params: Value) -> Value {
         self.last += 1;
-        self.send(&json!({ "jsonrpc": "2.0", "id": self.last, "method": method, "params": params }));
+        let id = self.last;
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        self.answer(id)
+    }
+
+    /// The whole answer to a request that was sent with this id.
+    pub fn answer(&mut self, id: impl Into<Value>) -> Value {
+        let id = id.into();
         loop {
             let mut line = String::new();
             assert!(0 < self.stdout.read_line(&mut line).unwrap(), "the server has ended");
             let answer: Value = serde_json::from_str(&line).unwrap();
-            if answer["id"] == self.last {
+            if answer["id"] == id {
                 return answer;
             }
         }

@@ -178,7 +178,7 @@ impl Input for XInput {
         while at < wanted.len() {
             call.check("typing")?;
             if asked.is_none_or(|(place, time): (usize, Instant)| {
-                at - place >= BATCH || time.elapsed() >= Duration::from_millis(100)
+                at - place >= BATCH || time.elapsed() >= Duration::from_millis(10)
             }) || delay.is_zero()
             {
                 proceed(lengths[at])?;
