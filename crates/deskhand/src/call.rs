@@ -9,12 +9,13 @@ use crate::observations::{Observations, Owner};
 use crate::policy::Policy;
 use crate::refs::Refs;
 use crate::snapshot::Snapshots;
-use crate::tool::{Bound, Effect, Reply, Row, Tool};
+use crate::tool::{Bound, Effect, Group, Reply, Row, Tool};
 use crate::tools;
 use deskhand_core::call::Cancellation;
 use deskhand_core::lane::{ClientId, Ticket};
 use deskhand_core::{Call, Code, Desktop, Error, Result};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -87,6 +88,8 @@ pub struct Client {
     pub name: Mutex<String>,
     server: Arc<Server>,
     outbox: Mutex<Option<Arc<dyn Outbox>>>,
+    /// The groups that are listed for it besides its profile.
+    more: Mutex<BTreeSet<Group>>,
 }
 
 /// The way to a client for what it has not asked for. A transport that has one gives it to its clients.
@@ -107,6 +110,19 @@ impl Client {
         if let Some(outbox) = outbox {
             outbox.notify(method, params);
         }
+    }
+
+    /// Lists these groups as well from now on. Whether that changes anything.
+    pub fn list_more(&self, groups: &[Group]) -> bool {
+        let mut more = self.more.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = more.len();
+        more.extend(groups);
+        before < more.len()
+    }
+
+    /// The groups that are listed for it besides its profile.
+    pub fn listed_more(&self) -> BTreeSet<Group> {
+        self.more.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Lets go of what it holds and ends what was begun for it: it has gone.
@@ -212,6 +228,7 @@ impl Server {
             name: Mutex::new(name.into()),
             server: self.clone(),
             outbox: Mutex::default(),
+            more: Mutex::default(),
         })
     }
 

@@ -12,6 +12,7 @@ use crate::encode;
 use crate::log;
 use crate::observations::{self, Observation, Owner};
 use crate::profiles::Profile;
+use crate::tool::Group;
 use crate::tools::observations::ObservationRead;
 use deskhand_core::Display;
 use displays::{Grounding, Screen};
@@ -27,8 +28,9 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer, serve_directly};
 use rmcp::{ErrorData, ServerHandler};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -132,20 +134,27 @@ pub struct Mcp {
     client: Arc<Client>,
     options: Options,
     grounding: Grounding,
-    tools: OnceLock<Vec<Tool>>,
+    listed: Mutex<Option<(BTreeSet<Group>, Arc<[Tool]>)>>,
 }
 
 impl Mcp {
     /// A handler for a client. Asks for the displays at once; needs the runtime.
     pub fn new(server: Arc<Server>, client: Arc<Client>, options: Options) -> Mcp {
-        Mcp { grounding: Grounding::new(server.clone()), server, client, options, tools: OnceLock::new() }
+        Mcp { grounding: Grounding::new(server.clone()), server, client, options, listed: Mutex::default() }
     }
 
-    fn tools(&self) -> &[Tool] {
-        self.tools.get_or_init(|| {
-            let listed = self.options.profile.list(&self.server).into_iter();
-            listed.filter_map(|tool| serde_json::from_value(serde_json::to_value(tool).ok()?).ok()).collect()
-        })
+    /// What is listed, made again when the client has asked for more.
+    fn tools(&self) -> Arc<[Tool]> {
+        let more = self.client.listed_more();
+        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, tools)) = listed.as_ref().filter(|(groups, _)| *groups == more) {
+            return tools.clone();
+        }
+        let tools = self.options.profile.list(&self.server, &more).into_iter();
+        let tools: Arc<[Tool]> =
+            tools.filter_map(|tool| serde_json::from_value(serde_json::to_value(tool).ok()?).ok()).collect();
+        *listed = Some((more, tools.clone()));
+        tools
     }
 
     fn owner(&self) -> Owner {
@@ -190,6 +199,7 @@ impl ServerHandler for Mcp {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
+            .enable_tool_list_changed()
             .enable_resources()
             .enable_resources_subscribe()
             .build();
@@ -237,7 +247,7 @@ impl ServerHandler for Mcp {
         guarded(|| {
             let tools = self.tools();
             let start = match request.and_then(|request| request.cursor) {
-                Some(cursor) => start_of(tools, &cursor)?,
+                Some(cursor) => start_of(&tools, &cursor)?,
                 None => 0,
             };
             let end = tools.len().min(start + self.options.page);
@@ -439,6 +449,15 @@ const ADVICE: &[(&[&str], &str)] = &[
          no_change_seen. Look again before you repeat one that is not confirmed.",
     ),
     (&["wait_for"], "Use wait_for to wait for an element, a window or a text, instead of looking again."),
+    (
+        &[],
+        "Every tool takes timeout_ms, its time limit. Those that act take settle_ms, how long to look for the \
+         consequence.",
+    ),
+    (
+        &["enable_tools"],
+        "Use enable_tools for what is not listed: audio, system, files, observations and more.",
+    ),
     (&["run_steps"], "Use run_steps for several calls whose results you need not see in between."),
     (
         &[],

@@ -5,10 +5,11 @@ mod requirements;
 
 use crate::arguments;
 use crate::call::Server;
-use crate::tool::{Effect, Row};
+use crate::tool::{Effect, Group, Row};
 use crate::tools;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 
 /// A public surface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,10 +80,14 @@ impl Profile {
         arguments
     }
 
-    /// What `tools/list` shows, without what policy denies.
-    pub fn list(self, server: &Server) -> Vec<Listed> {
-        let shown = self.shown().into_iter();
-        shown.filter(|shown| server.config.policy.lists(shown.row)).map(|shown| self.show(&shown)).collect()
+    /// What `tools/list` shows, with more groups and without what policy denies.
+    pub fn list(self, server: &Server, more: &BTreeSet<Group>) -> Vec<Listed> {
+        let mut shown = self.shown();
+        let others = tools::rows().filter(|row| more.contains(&row.group));
+        let names: Vec<&str> = shown.iter().map(|shown| shown.name).collect();
+        shown.extend(others.filter(|row| !names.contains(&row.name)).map(Shown::own));
+        shown.retain(|shown| server.config.policy.lists(shown.row));
+        shown.iter().map(|shown| self.show(shown)).collect()
     }
 
     /// A tool as this profile lists it.
@@ -154,6 +159,7 @@ const STANDARD: &[&str] = &[
     "set_clipboard",
     "send_notification",
     "run_steps",
+    "enable_tools",
 ];
 
 /// The pointer in one tool, and what tells where to put it.
@@ -192,15 +198,18 @@ impl Listed {
     }
 }
 
-/// The arguments as they are listed. What every tool takes is said once, in the instructions; and since other
-/// names of parameters are understood as well, no client need refuse what is not listed.
+/// The arguments as they are listed. What every tool takes, or every one that acts, is said once, in the
+/// instructions; and since other names of parameters are understood as well, no client need refuse what is
+/// not listed.
 fn listed_input(row: &Row) -> Value {
     let mut schema = row.input_schema().clone();
     if let Some(object) = schema.as_object_mut() {
         object.remove("additionalProperties");
     }
     if let Some(properties) = schema["properties"].as_object_mut() {
-        properties.remove("timeout_ms");
+        for common in ["timeout_ms", "settle_ms"] {
+            properties.remove(common);
+        }
     }
     schema
 }

@@ -174,7 +174,7 @@ pub struct ListMenuItems {
     pub path: Option<String>,
     /// How many levels of items; all by default.
     pub max_depth: Option<Ranged<1, 32>>,
-    /// false: never open a menu to read it; such menus are listed as the buttons that open them.
+    /// false: never open a menu to read it.
     pub open_menus: Option<bool>,
     /// How many at the most; 400 by default.
     pub page_size: Option<Ranged<1, 2000>>,

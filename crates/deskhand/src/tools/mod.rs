@@ -12,6 +12,7 @@ pub mod keyboard;
 pub mod marks;
 pub mod menu_buttons;
 pub mod menus;
+pub mod more;
 pub mod mouse_control;
 pub mod notifications;
 pub mod observations;
@@ -53,6 +54,7 @@ static TABLES: &[&[Row]] = &[
     files::TOOLS,
     scripting::TOOLS,
     steps::TOOLS,
+    more::TOOLS,
 ];
 
 /// Tools that keep the contract of another tool set. They act through the canonical ones, can be called

@@ -217,8 +217,7 @@ fn nested(item: &MenuItem) -> Value {
     value
 }
 
-/// Click an item in the menu of an item of the notification area, by path. Menus that fill themselves when they
-/// are opened are waited for.
+/// Click an item in the menu of an item of the notification area, by path.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClickStatusBarMenuItem {

@@ -72,6 +72,7 @@ pub struct Outcome {
 impl Tool for RunSteps {
     const NAME: &'static str = "run_steps";
     const EFFECT: Effect = Effect::Input;
+    const LEAST: Effect = Effect::Read;
     const ERRORS: &'static [Code] = &[Code::SecureDesktopActive, Code::Busy];
     // Each step logs its own arguments, with its own secrets; here they would stand without that care.
     const SECRET: &'static [&'static str] = &["steps"];

@@ -267,6 +267,27 @@ async fn tools_are_listed_in_pages_that_go_on_where_the_last_one_ended() {
 }
 
 #[tokio::test]
+async fn more_tools_are_listed_when_they_are_asked_for() {
+    let mut connection = Connection::open(Options::default());
+    let list = json!({ "jsonrpc": "2.0", "id": 9, "method": "tools/list" }).to_string();
+    connection.call(1, "enable_tools", json!({ "groups": ["audio"] })).await;
+    let told = connection.receive().await;
+    assert_eq!(told["method"], "notifications/tools/list_changed", "{told}");
+    let enabled = connection.receive().await["result"]["structuredContent"]["tools"].clone();
+    assert_eq!(enabled[1]["call"], "set_volume(volume, output?)", "{enabled}");
+    connection.send(&list).await;
+    let listed = connection.receive().await["result"]["tools"].as_array().unwrap().clone();
+    let added: Vec<_> = listed.iter().skip(30).map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(
+        added,
+        ["get_volume", "set_volume", "get_mute_status", "set_mute", "list_audio_outputs", "set_audio_output"]
+    );
+    // Nothing more than before: nothing to tell of.
+    connection.call(2, "enable_tools", json!({ "groups": ["audio"] })).await;
+    assert_eq!(connection.receive().await["id"], 2);
+}
+
+#[tokio::test]
 async fn a_line_that_is_too_long_is_answered_with_its_id() {
     let mut connection = Connection::open(Options { longest_line: 200, ..Options::default() });
     let long = "x".repeat(100_000);

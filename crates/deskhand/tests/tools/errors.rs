@@ -112,6 +112,7 @@ fn ordinary(desk: &Desk, tool: &str) -> Value {
             json!({ "name": observation["name"] })
         }
         "list_observations" => json!({}),
+        "enable_tools" => json!({ "groups": ["audio"] }),
         // There is nothing ordinary in it.
         "execute_apple_script" => json!({ "script": "beep" }),
         "run_steps" => json!({ "steps": [{ "tool": "move_mouse", "arguments": { "x": 5, "y": 5 } }] }),

@@ -478,7 +478,7 @@ fn every_code_has_its_name() {
 #[test]
 fn the_profile_lists_it_with_pictures_in_native_size() {
     let desk = Desk::new();
-    let listed = Profile::MouseControl.list(&desk.server);
+    let listed = Profile::MouseControl.list(&desk.server, &Default::default());
     let names: Vec<_> = listed.iter().map(|tool| tool.name).collect();
     assert_eq!(names, [TOOL, "take_screenshot", "list_displays", "list_windows"]);
     assert!(!Profile::Full.shown().iter().any(|shown| shown.name == TOOL), "it is no tool of its own");

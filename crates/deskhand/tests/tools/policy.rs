@@ -135,3 +135,20 @@ fn interpreters_need_leave() {
     "#]],
     );
 }
+
+#[test]
+fn more_tools_are_told_in_short_and_without_what_is_denied() {
+    let desk = with(false, &[], &["set_mute"]);
+    desk.check("enable_tools", json!({ "groups": ["audio"] }), expect![[r#"
+        tools:
+          - call get_volume(output?)  description "Tell how loud the default audio output, or another one, is."
+          - call "set_volume(volume, output?)"  description "Set how loud the default audio output, or another one, is. What is muted stays muted."
+          - call get_mute_status(output?)  description "Tell whether the default audio output, or another one, is muted."
+          - call "list_audio_outputs(page_size?, page_token?)"  description "List the audio outputs, with their volumes and which one is the default."
+          - call set_audio_output(output)  description "Make an audio output the default one: applications that choose none play on it."
+    "#]]);
+    desk.check("enable_tools", json!({ "groups": ["everything"] }), expect![[r#"
+        invalid_argument: The arguments do not fit: groups[0] has to be one of pointer, keyboard, screen, elements, observations, windows, applications, menus, status_items, audio, files, scripting, system, clipboard, notifications, steps, not the string "everything".
+          expected: groups: an array of one of pointer, keyboard, screen, elements, observations, windows, applications, menus, status_items, audio, files, scripting, system, clipboard, notifications, steps
+    "#]]);
+}

@@ -30,7 +30,10 @@ fn code_is_off_by_default_and_allowed_by_name() {
     "#]],
     );
     let listed = |desk: &Desk| {
-        Profile::Full.list(&desk.server).iter().any(|tool| tool.name == "execute_shell_command")
+        Profile::Full
+            .list(&desk.server, &Default::default())
+            .iter()
+            .any(|tool| tool.name == "execute_shell_command")
     };
     assert!(!listed(&desk));
     assert!(desk.control.log().is_empty());
