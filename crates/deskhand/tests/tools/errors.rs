@@ -40,6 +40,7 @@ const WITHOUT_DESKTOP: &[&str] = &[
     "create_session",
     "get_session",
     "list_sessions",
+    "enable_tools",
 ];
 const SAVE: &str = "save-button";
 const TITLE: &str = "text_field[name=\"Title\"]";
@@ -168,7 +169,8 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
         return Some(desk.server.run(desk.prepare(row.name, arguments)));
     }
     // What is kept here can always be told.
-    let kept = ["get_observation", "list_observations", "cancel_observation"].contains(&row.name);
+    let kept =
+        ["get_observation", "list_observations", "cancel_observation", "enable_tools"].contains(&row.name);
     if kept && [Code::Unsupported, Code::Backend, Code::Timeout, Code::Internal].contains(&code) {
         return None;
     }
