@@ -570,6 +570,124 @@ fn tc_validate_script_checks_without_running() {
     assert_eq!(client.call("validate_script", json!({ "script": "true", "type": "shell" }))["valid"], true);
 }
 
+// ---- Sessions ----------------------------------------------------------------------------------------------
+
+/// A session begins with its variables, and its own time.
+#[test]
+fn tc_create_session_begins_one() {
+    let Some((mut client, _desktop)) = bare(&[]) else { return };
+    let about = json!({ "description": "a form", "ttl_ms": 60_000, "variables": { "who": "Ada" } });
+    let made = client.call("create_session", about);
+    assert_eq!(
+        (&made["description"], &made["variables"]["who"]),
+        (&json!("a form"), &json!("Ada")),
+        "{made}"
+    );
+    assert!(made["name"].as_str().unwrap().starts_with("sessions/"), "{made}");
+}
+
+/// The keycodes that the X server has down; 50 is the left shift key.
+fn keys_down(desktop: &PrivateDesktop) -> Vec<String> {
+    let ask = "from Xlib.display import Display\nmap = Display().query_keymap()\n\
+               print(*[8 * at + bit for at, byte in enumerate(map) for bit in range(8) if byte >> bit & 1])";
+    let told = output(desktop, "/usr/bin/python3", &["-c", ask]);
+    told.split_whitespace().map(str::to_owned).collect()
+}
+
+/// What a session holds down is told, and the X server has it down.
+#[test]
+fn tc_get_session_tells_what_it_owns() {
+    let Some((mut client, desktop)) = bare(&[]) else { return };
+    let name = client.call("create_session", json!({}))["name"].clone();
+    client.call("hold_key", json!({ "key": "shift", "session": name, "duration_ms": 30_000 }));
+    let told = client.call("get_session", json!({ "name": name }));
+    assert!(told["held"].to_string().contains("shift"), "{told}");
+    assert_eq!(keys_down(&desktop), ["50"]);
+}
+
+/// The client's own first, then those that it made; no others.
+#[test]
+fn tc_list_sessions_lists_the_clients() {
+    let Some((mut client, desktop)) = bare(&[]) else { return };
+    let made = client.call("create_session", json!({}))["name"].clone();
+    let listed = client.call("list_sessions", json!({ "page_size": 10 }))["sessions"].clone();
+    assert_eq!((listed.as_array().unwrap().len(), &listed[1]["name"]), (2, &made), "{listed}");
+    let mut other = Client::with_options(|program| desktop.command(program), CATALOGUE);
+    let others = other.call("list_sessions", json!({}))["sessions"].clone();
+    assert_eq!(others.as_array().unwrap().len(), 1, "{others}");
+}
+
+/// What it held is let go of, as the X server has it.
+#[test]
+fn tc_delete_session_lets_go() {
+    let Some((mut client, desktop)) = bare(&[]) else { return };
+    let name = client.call("create_session", json!({}))["name"].clone();
+    client.call("hold_key", json!({ "key": "shift", "session": name, "duration_ms": 30_000 }));
+    let ended = client.call("delete_session", json!({ "name": name }));
+    assert!(ended["released"].to_string().contains("shift"), "{ended}");
+    assert_eq!(keys_down(&desktop), [""; 0]);
+    client.refused("session_not_found", "get_session", json!({ "name": name }));
+}
+
+// ---- Macros ------------------------------------------------------------------------------------------------
+
+/// Steps that put a name into the stage's line of text.
+fn greeting() -> Value {
+    json!({
+        "name": "greet",
+        "description": "Writes a name.",
+        "parameters": [{ "name": "who", "default": "World" }],
+        "steps": [{
+            "tool": "write_element_value",
+            "arguments": { "element_id": "text_field[name=\"Name\"]", "value": { "$from": "params.who" } },
+        }],
+    })
+}
+
+/// A macro is checked as a whole when it is made.
+#[test]
+fn tc_create_macro_checks_and_keeps_it() {
+    let Some((mut client, _desktop)) = bare(&[]) else { return };
+    let made = client.call("create_macro", greeting());
+    assert_eq!((&made["name"], &made["step_count"]), (&json!("greet"), &json!(1)), "{made}");
+    let mut wrong = greeting();
+    wrong["name"] = json!("wrong");
+    wrong["steps"][0]["tool"] = json!("no_such_tool");
+    client.refused("invalid_argument", "create_macro", wrong);
+}
+
+/// With its steps, as they were written.
+#[test]
+fn tc_get_macro_shows_its_steps() {
+    let Some((mut client, _desktop)) = bare(&[]) else { return };
+    client.call("create_macro", greeting());
+    let told = client.call("get_macro", json!({ "name": "greet" }));
+    assert_eq!(told["steps"], greeting()["steps"], "{told}");
+    client.refused("macro_not_found", "get_macro", json!({ "name": "gone" }));
+}
+
+/// By name, without their steps.
+#[test]
+fn tc_list_macros_lists_them() {
+    let Some((mut client, _desktop)) = bare(&[]) else { return };
+    assert_eq!(client.call("list_macros", json!({}))["macros"], json!([]));
+    client.call("create_macro", greeting());
+    let listed = client.call("list_macros", json!({ "page_size": 5 }))["macros"].clone();
+    assert_eq!((&listed[0]["name"], &listed[0]["steps"]), (&json!("greet"), &Value::Null), "{listed}");
+}
+
+/// The application gets what the parameter says, or its default.
+#[test]
+fn tc_execute_macro_runs_it_with_parameters() {
+    let Some(mut scene) = scene("gtk3") else { return };
+    scene.client.call("create_macro", greeting());
+    for (parameters, text) in [(json!({ "who": "Ada" }), "Ada"), (json!({}), "World")] {
+        let ran = scene.client.call("execute_macro", json!({ "name": "greet", "parameters": parameters }));
+        assert_eq!(ran["succeeded"], 1, "{ran}");
+        scene.stage.wait_for("the text", |event| event["widget"] == "entry" && event["text"] == text);
+    }
+}
+
 // ---- The server --------------------------------------------------------------------------------------------
 
 /// Says hello in so many words, and gives the whole answer.

@@ -1,6 +1,5 @@
 //! The names and parameters of the tool catalogue of desktop automation servers: screenshots, input,
-//! elements, windows, displays, clipboard, applications, scripting,
-//! observations.
+//! elements, windows, displays, clipboard, applications, scripting, observations, sessions, macros.
 
 /// A name, and the parameters listed with it.
 pub static TOOLS: &[(&str, &[&str])] = &[
@@ -56,4 +55,12 @@ pub static TOOLS: &[(&str, &[&str])] = &[
     ("get_observation", &["name"]),
     ("list_observations", &["parent", "page_size", "page_token"]),
     ("cancel_observation", &["name"]),
+    ("create_session", &["description", "ttl_ms", "variables"]),
+    ("get_session", &["name"]),
+    ("list_sessions", &["page_size", "page_token"]),
+    ("delete_session", &["name"]),
+    ("create_macro", &["name", "description", "parameters", "steps"]),
+    ("get_macro", &["name"]),
+    ("list_macros", &["page_size", "page_token"]),
+    ("execute_macro", &["name", "parameters"]),
 ];

@@ -55,6 +55,7 @@ fn read_only_looks_and_does_not_touch() {
         "run_steps",
         json!({ "steps": [{ "tool": "cursor_position" }] }),
         expect![[r#"
+            ok: true
             succeeded: 1
             total: 1
             steps:
@@ -111,8 +112,10 @@ fn tools_groups_and_effects_can_be_denied() {
         "run_steps",
         json!({ "steps": [{ "tool": "press_key", "arguments": { "key": "x" } }] }),
         expect![[r#"
+            ok: false
             succeeded: 0
             total: 1
+            stopped_at: steps[0]
             steps:
               - tool press_key  ok false  error {code denied_by_policy  message "press_key is off: Deskhand was started with --deny keyboard."  detail {remedy "Start it without that option to allow this."}  retry false}  duration_ms …
         "#]],
@@ -148,7 +151,7 @@ fn more_tools_are_told_in_short_and_without_what_is_denied() {
           - call set_audio_output(output)  description "Make an audio output the default one: applications that choose none play on it."
     "#]]);
     desk.check("enable_tools", json!({ "groups": ["everything"] }), expect![[r#"
-        invalid_argument: The arguments do not fit: groups[0] has to be one of pointer, keyboard, screen, elements, observations, windows, applications, menus, status_items, audio, files, scripting, system, clipboard, notifications, steps, not the string "everything".
-          expected: groups: an array of one of pointer, keyboard, screen, elements, observations, windows, applications, menus, status_items, audio, files, scripting, system, clipboard, notifications, steps
+        invalid_argument: The arguments do not fit: groups[0] has to be one of pointer, keyboard, screen, elements, observations, windows, applications, menus, status_items, audio, files, scripting, system, clipboard, notifications, steps, sessions, not the string "everything".
+          expected: groups: an array of one of pointer, keyboard, screen, elements, observations, windows, applications, menus, status_items, audio, files, scripting, system, clipboard, notifications, steps, sessions
     "#]]);
 }
