@@ -3,7 +3,7 @@
 //! Each client has a session of its own from its beginning to its end, and may make more of them, which end
 //! when they are deleted, when nobody has used them for a while, or with their client. Whatever is to end with
 //! its owner belongs here: a field of [`State`] that is dropped with it, or a number of its own
-//! ([`Session::owner`]) under which it is kept elsewhere and that [`Sessions::let_go`] clears up.
+//! ([`Session::owner`]) under which it is kept elsewhere and that `Sessions::let_go` clears up.
 
 use crate::observations::{Observations, Owner};
 use crate::recording::Recording;
