@@ -33,9 +33,9 @@ fn job(toolkit: &str) {
     };
     client.call("click_ui_element", json!({ "element": ok["ref"], "settle_ms": 1000 }));
     stage.wait_for("click by action", |event| event["event"] == "click" && event["widget"] == "ok");
-    let before = clicks(&stage);
+    let (before, mark) = (clicks(&stage), stage.mark());
     client.call("click", json!({ "element": ok["ref"], "settle_ms": 1000 }));
-    stage.wait_for("click by pointer", |event| {
+    stage.wait_since(mark, "click by pointer", |event| {
         event["event"] == "click" && event["widget"] == "ok" && event["button"] == 1
     });
     assert_eq!(clicks(&stage), before + 1, "one click has to arrive as one");

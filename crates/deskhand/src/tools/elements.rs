@@ -784,6 +784,22 @@ pub fn place_of(cx: &Context, found: &Found) -> Result<Point> {
         let came = bring_into_view(cx, &element).map_err(away)?;
         element = came.ok_or_else(|| away(Error::backend("Its application did not scroll to it.")))?;
     }
+    // What moves meanwhile is looked at again where it is then.
+    for _ in 0..3 {
+        let error = match clear_middle(cx, found, &element) {
+            Ok(point) => return Ok(point),
+            Err(error) => error,
+        };
+        match cx.desktop.elements.element(&cx.call, &element.id) {
+            Ok(now) if now.bounds != element.bounds => element = now,
+            _ => return Err(error),
+        }
+    }
+    clear_middle(cx, found, &element)
+}
+
+/// The middle of an element, refused when something else lies on it.
+fn clear_middle(cx: &Context, found: &Found, element: &Element) -> Result<Point> {
     let bounds = element.bounds.filter(|bounds| !bounds.is_empty()).ok_or_else(|| {
         Error::new(
             Code::ElementNotActionable,
@@ -792,7 +808,7 @@ pub fn place_of(cx: &Context, found: &Found) -> Result<Point> {
         .remedy("Take a screenshot and click by coordinates.")
     })?;
     let center = bounds.center();
-    let own = find::window_of(cx, &element)?.map(super::target::shown).transpose()?;
+    let own = find::window_of(cx, element)?.map(super::target::shown).transpose()?;
     let top = cx.desktop.windows.at(&cx.call, center)?;
     if let (Some(own), Some(top)) = (&own, &top)
         && own.id != top.id
@@ -807,7 +823,7 @@ pub fn place_of(cx: &Context, found: &Found) -> Result<Point> {
     if let Some(own) = &own
         && let Ok(Some(there)) = cx.desktop.elements.at(&cx.call, own.id, center)
         && there.id != element.id
-        && !related(cx, &element, &there)
+        && !related(cx, element, &there)
     {
         return Err(Error::new(
             Code::ElementNotActionable,
