@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use stage::PrivateDesktop;
 use stage::client::Client;
 use stage::session::{Process, have, output_of, pactl, pulseaudio, shower, wait};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 fn pipewire(desktop: &PrivateDesktop) -> [Process; 3] {
