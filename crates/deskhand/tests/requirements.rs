@@ -1385,12 +1385,14 @@ fn rq_16_1_scrolling_up_and_down() {
     let (x, y) = scene.point("rows", 40, 40);
     let mut last = 0;
     for (direction, sign) in [("down", 1), ("down", 1), ("up", -1)] {
+        scene.settle();
         let mark = scene.stage.mark();
-        scene.client.confirmed("scroll", json!({ "direction": direction, "x": x, "y": y }));
-        let moved = scene.stage.wait_since(mark, direction, |event| event["event"] == "scroll");
-        let now = moved["y"].as_i64().unwrap();
+        let there = json!({ "direction": direction, "x": x, "y": y, "settle_ms": 3000 });
+        scene.client.confirmed("scroll", there);
+        scene.settle();
+        let now = events(&scene, mark, "scroll").pop().expect("a scroll")["y"].as_i64().unwrap();
         assert_eq!((now - last).signum(), sign, "{direction}: {last} → {now}");
-        last = events(&scene, mark, "scroll").pop().unwrap()["y"].as_i64().unwrap();
+        last = now;
     }
 }
 
@@ -1404,7 +1406,9 @@ fn rq_16_2_scrolling_left_and_right() {
     let bar = json!({ "element": "scroll_bar:nth(1)", "window": window });
     let mut last = 0.0;
     for (direction, way) in [("right", 1.0), ("right", 1.0), ("left", -1.0)] {
-        let there = json!({ "direction": direction, "element": "text_area", "window": window });
+        let there = json!({
+            "direction": direction, "element": "text_area", "window": window, "settle_ms": 3000,
+        });
         client.confirmed("scroll", there);
         let place = client.call("get_ui_element_value", bar.clone())["value"].clone();
         let place: f64 = place.as_str().unwrap().parse().unwrap();

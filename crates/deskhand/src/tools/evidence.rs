@@ -3,11 +3,13 @@
 use crate::call::Context;
 use deskhand_core::element::Element;
 use deskhand_core::geometry::display_at;
+use deskhand_core::screen::{Bitmap, Source};
 use deskhand_core::watch::{Change, Kind, Watch};
 use deskhand_core::window::Window;
 use deskhand_core::{Point, Rect, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Whether a change was seen to have happened.
@@ -100,6 +102,8 @@ pub struct Witness {
     watch: Option<Box<dyn Watch>>,
     mark: Option<u64>,
     area: Rect,
+    /// What the area looked like, where only another look counts.
+    look: Option<Arc<Bitmap>>,
     pid: Option<u32>,
     /// Only what the content says of itself is evidence.
     content: bool,
@@ -113,6 +117,7 @@ impl Witness {
             watch: cx.desktop.elements.watch(&cx.call).ok(),
             mark: cx.desktop.screen.mark(&cx.call).ok(),
             area,
+            look: None,
             pid: window.and_then(|window| window.pid),
             content: false,
         }
@@ -127,6 +132,29 @@ impl Witness {
     /// is dragged has a window of its own, which comes and goes whoever takes it.
     pub fn of_content(self) -> Witness {
         Witness { content: true, ..self }
+    }
+
+    /// Takes pixels for changed only where they are others than now: toolkits draw anew what stays the same.
+    pub fn comparing(self, cx: &Context) -> Witness {
+        let look = cx.desktop.screen.capture(&cx.call, Source::Screen(self.area)).ok();
+        Witness { look, ..self }
+    }
+
+    /// Whether something was drawn in the area since the mark, and differs where that is asked for.
+    fn sees(&mut self, cx: &Context) -> bool {
+        let Some(mark) = self.mark else { return false };
+        if !cx.desktop.screen.changed_since(&cx.call, mark, self.area).unwrap_or(false) {
+            return false;
+        }
+        let Some(look) = &self.look else { return true };
+        // Marked before looking, so that nothing is missed in between.
+        let mark = cx.desktop.screen.mark(&cx.call).ok();
+        let now = cx.desktop.screen.capture(&cx.call, Source::Screen(self.area));
+        let same = now.is_ok_and(|now| now.pixels == look.pixels);
+        if same {
+            self.mark = mark;
+        }
+        !same
     }
 
     /// Waits at most `settle` for a consequence and says what it was; returns as soon as one is seen.
@@ -147,9 +175,7 @@ impl Witness {
             if let Some(difference) = before.and_then(|before| changed(cx, before)) {
                 return Ok(Acted::confirmed(difference));
             }
-            if let Some(mark) = self.mark
-                && cx.desktop.screen.changed_since(&cx.call, mark, self.area).unwrap_or(false)
-            {
+            if self.sees(cx) {
                 // What the application says of it is worth a moment more than that something was drawn.
                 let word = self.heard_until(cx, until.min(Instant::now() + Duration::from_millis(15)))?;
                 let difference = before.and_then(|before| changed(cx, before));

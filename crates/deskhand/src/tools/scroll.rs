@@ -417,8 +417,9 @@ impl Tool for Scroll {
             await_rest(cx, content)?;
         }
         let picture = Picture::of(cx, content);
-        let witness = (!settle.is_zero())
-            .then(|| Witness::begin(cx, window.as_ref(), behind(content, across, down)).of_content());
+        let witness = (!settle.is_zero()).then(|| {
+            Witness::begin(cx, window.as_ref(), behind(content, across, down)).of_content().comparing(cx)
+        });
         hands.hold(&self.modifiers)?;
         hands.wheel(across, down)?;
         drop(hands);
