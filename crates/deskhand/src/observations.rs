@@ -145,7 +145,7 @@ pub struct Event {
     /// What it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub old: Option<String>,
-    /// What it is.
+    /// What it is; of an element that was added what it holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new: Option<String>,
     /// The values are those of a password and not told.

@@ -52,8 +52,11 @@ impl Changes {
         let done = BufReader::new(process.stdout.take().unwrap());
         let title = json!({ "window_title": format!("Changes ({toolkit})"), "timeout_ms": 20_000 });
         let window = client.call("wait_for", title)["window"]["id"].clone();
+        // An application that is still starting may not answer yet.
         let go = json!({ "selector": "button[name=\"Go\"]", "window": window, "timeout_ms": 20_000 });
-        client.call("wait_for", go);
+        let call = Call::with_timeout(Duration::from_secs(20));
+        let there = || Ok(client.try_call("wait_for", go.clone()).0.then_some(()));
+        call.until("waiting for the window's elements", there).unwrap();
         Changes { process, orders, done, window }
     }
 

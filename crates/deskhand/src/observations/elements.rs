@@ -338,11 +338,15 @@ impl Elements {
             }),
             false => branches.iter().try_for_each(|id| self.read_branch(call, id, found)),
         };
-        if read.is_err() {
-            self.everything |= everything;
-            self.branches.extend(branches);
+        // One that failed is tried again as soon as the application may answer.
+        self.next_reading = Instant::now() + SPACING;
+        match read {
+            Ok(()) => self.next_reading += began.elapsed() * REST,
+            Err(_) => {
+                self.everything |= everything;
+                self.branches.extend(branches);
+            }
         }
-        self.next_reading = Instant::now() + SPACING.max(began.elapsed() * REST);
         read
     }
 
@@ -469,7 +473,7 @@ impl Elements {
             let place: HashMap<u64, usize> =
                 order.iter().enumerate().map(|(place, id)| (self.known[id].number, place)).collect();
             added.sort_by_key(|(known, _)| place.get(&known.number).copied());
-            found.extend(added.iter().map(|(known, below)| known.event(EventKind::ElementAdded, *below)));
+            found.extend(added.iter().map(|(known, below)| known.added(*below)));
         }
     }
 
@@ -500,7 +504,7 @@ impl Elements {
         let Some(before) = self.known.get(&id) else { return };
         let now = Known::of(element, before.parent.clone(), before.number, !self.scope.single);
         match (self.passes(before), self.passes(&now)) {
-            (false, true) if self.scope.structure => found.push(now.event(EventKind::ElementAdded, 0)),
+            (false, true) if self.scope.structure => found.push(now.added(0)),
             (true, false) if self.scope.structure => found.push(before.event(EventKind::ElementRemoved, 0)),
             (true, true) => self.difference(before, &now, dirty.as_ref(), found),
             (false, true) | (true, false) | (false, false) => {}
@@ -589,6 +593,10 @@ impl Source for Elements {
             }
             return Ok(self.next());
         }
+        if self.silent.is_some() {
+            // Only an answer says that it answers: what failed is read now, not when it has rested.
+            self.next_reading = now;
+        }
         match self.read(call, now, found) {
             Ok(()) => {
                 if self.silent.take().is_some() {
@@ -641,6 +649,11 @@ impl Known {
             pid: self.pid,
             children: 0,
         }
+    }
+
+    /// It is there now, with what it holds.
+    fn added(&self, below: usize) -> Event {
+        self.event(EventKind::ElementAdded, below).with_values(None, self.value.as_deref())
     }
 
     fn event(&self, kind: EventKind, below: usize) -> Event {
