@@ -4,10 +4,12 @@ use crate::arguments;
 use crate::encode;
 use crate::images::Images;
 use crate::log;
+use crate::macros::Macros;
 use crate::notices::Notices;
-use crate::observations::{Observations, Owner};
+use crate::observations::Observations;
 use crate::policy::Policy;
 use crate::refs::Refs;
+use crate::sessions::{Session, Sessions};
 use crate::snapshot::Snapshots;
 use crate::tool::{Bound, Effect, Group, Reply, Row, Tool};
 use crate::tools;
@@ -65,12 +67,14 @@ pub struct Server {
     pub images: Images,
     /// The readings of elements that were returned.
     pub snapshots: Snapshots,
-    /// Applications that were opened or attached through Deskhand.
-    pub tracked: Mutex<Vec<u32>>,
+    /// The sessions of all clients.
+    pub sessions: Arc<Sessions>,
+    /// The macros that are known.
+    pub macros: Macros,
     /// The notifications that are known.
     pub notices: Notices,
     /// What is observed, for whom.
-    pub observations: Observations,
+    pub observations: Arc<Observations>,
     next_client: AtomicU64,
     next_call: AtomicU64,
     places: Semaphore,
@@ -86,6 +90,8 @@ pub struct Client {
     pub id: ClientId,
     /// What it calls itself.
     pub name: Mutex<String>,
+    /// The session that it has anyway.
+    pub session: Arc<Session>,
     server: Arc<Server>,
     outbox: Mutex<Option<Arc<dyn Outbox>>>,
     /// The groups that are listed for it besides its profile.
@@ -127,8 +133,7 @@ impl Client {
 
     /// Lets go of what it holds and ends what was begun for it: it has gone.
     pub fn leave(&self) {
-        self.server.observations.release(Owner::Client(self.id));
-        self.server.desktop.release_client(self.id);
+        self.server.sessions.leave(&self.session);
     }
 }
 
@@ -197,6 +202,8 @@ pub struct Context<'a> {
     pub call: Call,
     /// Who calls.
     pub client: &'a Arc<Client>,
+    /// What owns what this call leaves behind.
+    pub session: &'a Arc<Session>,
     /// Identifies the call in the log.
     pub correlation: String,
     /// How to tell the client how far it has come, if it wants to know.
@@ -206,15 +213,17 @@ pub struct Context<'a> {
 impl Server {
     /// A server for a desktop.
     pub fn new(desktop: Arc<Desktop>, config: Config) -> Arc<Server> {
+        let observations = Arc::new(Observations::default());
         Arc::new(Server {
+            sessions: Sessions::new(desktop.clone(), observations.clone()),
+            macros: Macros::default(),
             desktop,
             config,
             refs: Arc::default(),
             images: Images::default(),
             snapshots: Snapshots::default(),
-            tracked: Mutex::default(),
             notices: Notices::default(),
-            observations: Observations::default(),
+            observations,
             next_client: AtomicU64::new(1),
             next_call: AtomicU64::new(1),
             places: Semaphore::new(MOST_AT_ONCE),
@@ -223,13 +232,20 @@ impl Server {
 
     /// A new client.
     pub fn client(self: &Arc<Server>, name: impl Into<String>) -> Arc<Client> {
+        let id = self.new_owner();
         Arc::new(Client {
-            id: self.next_client.fetch_add(1, Ordering::Relaxed),
+            id,
+            session: Session::own(id),
             name: Mutex::new(name.into()),
             server: self.clone(),
             outbox: Mutex::default(),
             more: Mutex::default(),
         })
+    }
+
+    /// A number for somebody who owns something: no client and no session has it.
+    pub fn new_owner(&self) -> ClientId {
+        self.next_client.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Fixes a call's place in the order: called in the order in which requests arrive. `None` when no
@@ -309,8 +325,20 @@ impl Server {
         let Prepared { row, bound, arguments, call, client, correlation, follow, progress } = prepared;
         let started = Instant::now();
         let effect = bound.as_ref().map_or(row.effect, |bound| bound.effect);
-        let cx =
-            Context { server: self, desktop: &self.desktop, call, client: &client, correlation, progress };
+        let session = bound.as_ref().ok().and_then(|bound| bound.session.as_deref());
+        let (refusal, in_use) = match self.sessions.enter(&client.session, session) {
+            Ok(in_use) => (refusal, in_use),
+            Err(error) => (Some(error), self.sessions.used(&client.session)),
+        };
+        let cx = Context {
+            server: self,
+            desktop: &self.desktop,
+            call,
+            client: &client,
+            session: &in_use,
+            correlation,
+            progress,
+        };
         let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
             if let Some(refusal) = refusal {
                 return Err(refusal);
@@ -390,6 +418,12 @@ impl Context<'_> {
         let (row, arguments) = tools::find(name, arguments).ok_or_else(|| unknown_tool(name))?;
         let (bound, arguments) = bind(row, arguments);
         let effect = bound.as_ref().map_or(row.effect, |bound| bound.effect);
+        let session = bound.as_ref().ok().and_then(|bound| bound.session.clone());
+        let other = session.map(|name| self.server.sessions.enter(&self.client.session, Some(&name)));
+        let (bound, other) = match other.transpose() {
+            Ok(other) => (bound, other),
+            Err(error) => (Err(error), None),
+        };
         let mut call = self.call.clone();
         if let Some(timeout) = bound.as_ref().ok().and_then(|bound| bound.timeout) {
             call = call.within(timeout);
@@ -399,6 +433,7 @@ impl Context<'_> {
             desktop: self.desktop,
             call,
             client: self.client,
+            session: other.as_deref().unwrap_or(self.session),
             correlation: format!("{}.{place}", self.correlation),
             progress: self.progress.clone(),
         };

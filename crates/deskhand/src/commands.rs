@@ -113,7 +113,7 @@ fn run(server: &Arc<Server>, name: &str, given: Value) -> Result<Result<Reply>> 
     let held = server.desktop.holds().of(client.id);
     if !held.is_empty() {
         terminal::complain("What the call left pressed is let go of now: a command holds nothing.");
-        server.desktop.release_client(client.id);
+        client.leave();
     }
     Ok(result)
 }

@@ -50,6 +50,30 @@ pub fn writable(cx: &Context, path: &str, overwrite: bool) -> Result<PathBuf> {
     Ok(full)
 }
 
+/// The text of a file in one of the folders that may be written to: what Deskhand wrote, or a person put there.
+pub fn read(cx: &Context, path: &str, most: u64) -> Result<String> {
+    let missing = |error: &std::io::Error| {
+        Error::new(Code::PathNotFound, format!("The file {path} cannot be read.")).os(error)
+    };
+    // Resolved first, so that neither `..` nor a link leads out of the allowed folders.
+    let full = Path::new(path).canonicalize().map_err(|error| missing(&error))?;
+    let allowed = &cx.server.config.write_folders;
+    let mut folders = allowed.iter().filter_map(|folder| folder.canonicalize().ok());
+    if !folders.any(|folder| full.starts_with(folder)) {
+        return Err(Error::new(
+            Code::DeniedByPolicy,
+            format!("{} lies outside the folders that Deskhand keeps files in.", full.display()),
+        )
+        .found(allowed.iter().map(|folder| folder.display().to_string()))
+        .remedy("Put it into one of those folders, or start Deskhand with --write-folder."));
+    }
+    let meta = full.metadata().map_err(|error| missing(&error))?;
+    if !meta.is_file() || most < meta.len() {
+        return Err(Error::argument(format!("{} is no file of at most {most} bytes.", full.display())));
+    }
+    fs::read_to_string(&full).map_err(|error| missing(&error))
+}
+
 /// Writes a whole file: beside it first, then in its place, so that nobody sees half of one.
 pub fn write(path: &Path, bytes: &[u8], overwrite: bool) -> Result<()> {
     let failed = |error: std::io::Error| {

@@ -53,7 +53,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Whose an observation is: it ends with its owner, and nobody else sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Owner {
-    /// A connection, or the command line.
+    /// A connection, the command line, or a session of theirs, by the number that none of them shares.
     Client(ClientId),
 }
 

@@ -39,6 +39,8 @@ pub trait Tool: DeserializeOwned + JsonSchema + Send + 'static {
     /// How its failures are shown where the contract that it keeps has a shape of its own for them: what
     /// clients see of the arguments as they came and of what went wrong.
     const FAILURE: Option<fn(&Value, &Error) -> Value> = None;
+    /// Whether it takes `session`: what it leaves behind, or what it works with, belongs to one.
+    const SESSION: bool = false;
     /// Which group of the full set it belongs to, for listing and `enable_tools`.
     const GROUP: Group;
     /// What it answers.
@@ -132,8 +134,10 @@ pub enum Group {
     Clipboard,
     /// Notifications.
     Notifications,
-    /// Several calls in one.
+    /// Several calls in one, and macros.
     Steps,
+    /// Who owns what outlives a call.
+    Sessions,
 }
 
 /// What every tool can fail with.
@@ -167,6 +171,8 @@ pub struct Row {
     /// Parameters that are taken and not listed.
     pub hidden: &'static [&'static str],
     failure: Option<fn(&Value, &Error) -> Value>,
+    /// Whether it takes `session`.
+    pub session: bool,
     schema: fn() -> Value,
     output: fn() -> Option<Value>,
     bind: fn(Value) -> Result<Bound>,
@@ -186,6 +192,8 @@ pub struct Bound {
     pub patience: Duration,
     /// The time limit that the caller set.
     pub timeout: Option<Duration>,
+    /// The session that the caller named.
+    pub session: Option<String>,
     /// Does it.
     pub run: Box<dyn FnOnce(&Context) -> Result<Reply> + Send>,
 }
@@ -203,6 +211,7 @@ impl Row {
             secret: T::SECRET,
             hidden: T::HIDDEN,
             failure: T::FAILURE,
+            session: T::SESSION,
             schema: schema_of::<T>,
             output: <T::Output as Output>::schema,
             bind: bind::<T>,
@@ -264,12 +273,13 @@ impl Row {
             Some(Value::String(text)) => text,
             _ => String::new(),
         };
-        let timeout = json!({ "type": "integer" });
-        match input.get_mut("properties").and_then(Value::as_object_mut) {
-            Some(properties) => {
-                properties.insert("timeout_ms".into(), timeout);
-            }
-            None => input["properties"] = json!({ "timeout_ms": timeout }),
+        let mut common = json!({ "timeout_ms": { "type": "integer" } });
+        if self.session {
+            common["session"] = json!({ "type": "string", "description": "One from create_session." });
+        }
+        match (input.get_mut("properties"), common) {
+            (Some(Value::Object(properties)), Value::Object(common)) => properties.extend(common),
+            (_, common) => input["properties"] = common,
         }
         Made { input, output: (self.output)(), description }
     }
@@ -280,6 +290,10 @@ fn bind<T: Tool>(mut arguments: Value) -> Result<Bound> {
     if let Some(wrong) = timeout.as_ref().filter(|timeout| timeout.as_u64().is_none_or(|ms| ms == 0)) {
         return Err(Error::argument(format!("timeout_ms has to be at least 1, not {wrong}.")));
     }
+    let session = match arguments.as_object_mut() {
+        Some(object) if T::SESSION => object.remove("session"),
+        _ => None,
+    };
     let tool: T = serde_path_to_error::deserialize(arguments).map_err(|error| {
         let path = error.path().to_string();
         let place = if path == "." { String::new() } else { format!("{path}: ") };
@@ -288,6 +302,7 @@ fn bind<T: Tool>(mut arguments: Value) -> Result<Bound> {
     Ok(Bound {
         effect: tool.effect(),
         patience: tool.patience(),
+        session: session.as_ref().and_then(Value::as_str).map(str::to_owned),
         timeout: timeout.as_ref().and_then(Value::as_u64).map(Duration::from_millis),
         run: Box::new(move |cx| Ok(tool.call(cx)?.reply())),
     })

@@ -147,6 +147,7 @@ impl Tool for LaunchApp {
         Code::PermissionDenied,
         Code::SecureDesktopActive,
         Code::Busy,
+        Code::SessionNotFound,
     ];
     const ALIASES: &'static [(&'static str, &'static str)] = &[
         ("executable", "application"),
@@ -154,6 +155,7 @@ impl Tool for LaunchApp {
         ("name", "application"),
         ("bundle_id", "application"),
     ];
+    const SESSION: bool = true;
     const GROUP: Group = Group::Applications;
     type Output = Data<LaunchedInfo>;
 
@@ -242,10 +244,7 @@ fn first_window(
 
 /// Remembers an application that was opened or attached through Deskhand.
 fn track(cx: &Context, pid: u32) {
-    let mut tracked = cx.server.tracked.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    if !tracked.contains(&pid) {
-        tracked.push(pid);
-    }
+    cx.session.track(pid);
 }
 
 /// Bring an application to the front.
@@ -381,7 +380,9 @@ impl Tool for OpenApplication {
         Code::PermissionDenied,
         Code::SecureDesktopActive,
         Code::Busy,
+        Code::SessionNotFound,
     ];
+    const SESSION: bool = true;
     const GROUP: Group = Group::Applications;
     type Output = Data<LaunchedInfo>;
 
@@ -416,7 +417,7 @@ impl Tool for OpenApplication {
     }
 }
 
-/// List the applications that were opened through Deskhand. list_running_apps lists all.
+/// List the applications that were opened through Deskhand in this session. list_running_apps lists all.
 #[derive(Deserialize, JsonSchema, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct ListApplications {
@@ -429,15 +430,16 @@ pub struct ListApplications {
 impl Tool for ListApplications {
     const NAME: &'static str = "list_applications";
     const EFFECT: Effect = Effect::Read;
-    const ERRORS: &'static [Code] = &[];
+    const ERRORS: &'static [Code] = &[Code::SessionNotFound];
+    const SESSION: bool = true;
     const GROUP: Group = Group::Applications;
     type Output = Data<ApplicationList>;
 
     fn call(self, cx: &Context) -> Result<Data<ApplicationList>> {
         let tracked = {
-            let mut tracked = cx.server.tracked.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            tracked.retain(|pid| cx.desktop.apps.alive(*pid));
-            tracked.clone()
+            let mut state = cx.session.state();
+            state.applications.retain(|pid| cx.desktop.apps.alive(*pid));
+            state.applications.clone()
         };
         let mut running = cx.desktop.apps.running(&cx.call)?;
         running.retain(|app| tracked.contains(&app.pid));
@@ -476,13 +478,16 @@ pub struct DeleteApplication {
 impl Tool for DeleteApplication {
     const NAME: &'static str = "delete_application";
     const EFFECT: Effect = Effect::Change;
-    const ERRORS: &'static [Code] = &[Code::ApplicationNotFound, Code::SecureDesktopActive, Code::Busy];
+    const ERRORS: &'static [Code] =
+        &[Code::ApplicationNotFound, Code::SecureDesktopActive, Code::Busy, Code::SessionNotFound];
+    const SESSION: bool = true;
     const GROUP: Group = Group::Applications;
     type Output = Data<Acted>;
 
     fn call(self, cx: &Context) -> Result<Data<Acted>> {
         let named = target::applications(cx, &self.application).unwrap_or_default();
-        let mut tracked = cx.server.tracked.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut state = cx.session.state();
+        let tracked = &mut state.applications;
         let before = tracked.len();
         let number = self.application.trim_start_matches("applications/").parse().ok();
         tracked.retain(|pid| !named.iter().any(|app| app.pid == *pid) && Some(*pid) != number);

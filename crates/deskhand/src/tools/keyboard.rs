@@ -59,6 +59,23 @@ const KEY_ERRORS: &[Code] = &[
     Code::Busy,
 ];
 
+/// The same of what is left with a session.
+const HOLD_ERRORS: &[Code] = &[
+    Code::UnknownKey,
+    Code::TargetChanged,
+    Code::ElementNotFound,
+    Code::ElementStale,
+    Code::ElementNotActionable,
+    Code::AmbiguousTarget,
+    Code::InvalidSelector,
+    Code::WindowNotFound,
+    Code::ApplicationNotFound,
+    Code::PermissionDenied,
+    Code::SecureDesktopActive,
+    Code::Busy,
+    Code::SessionNotFound,
+];
+
 /// What is going to get the keys.
 struct Aim {
     window: Option<Window>,
@@ -716,7 +733,8 @@ pub struct HoldKey {
 impl Tool for HoldKey {
     const NAME: &'static str = "hold_key";
     const EFFECT: Effect = Effect::Input;
-    const ERRORS: &'static [Code] = KEY_ERRORS;
+    const ERRORS: &'static [Code] = HOLD_ERRORS;
+    const SESSION: bool = true;
     const GROUP: Group = Group::Keyboard;
     type Output = Data<Holding>;
 
@@ -735,7 +753,7 @@ impl Tool for HoldKey {
                 anything,
             )?;
             let limit = self.duration_ms.map_or(super::pointer::LONGEST_HOLD, Ranged::milliseconds);
-            cx.desktop.hand_over(&cx.call, cx.client.id, held, limit)?;
+            cx.desktop.hand_over(&cx.call, cx.session.owner, held, limit)?;
             Acted { window_title: aim.window.map(|window| window.title), ..state_of(cx, key, true)? }
         };
         Ok(Data(Holding { acted, held: held_by(cx) }))

@@ -9,6 +9,7 @@ pub mod files;
 pub mod find;
 pub mod gesture;
 pub mod keyboard;
+pub mod macros;
 pub mod marks;
 pub mod menu_buttons;
 pub mod menus;
@@ -19,9 +20,11 @@ pub mod observations;
 pub mod ocr;
 pub mod page;
 pub mod pointer;
+pub mod recording;
 pub mod screen;
 pub mod scripting;
 pub mod scroll;
+pub mod sessions;
 pub mod status_items;
 pub mod steps;
 pub mod system;
@@ -55,6 +58,9 @@ static TABLES: &[&[Row]] = &[
     scripting::TOOLS,
     steps::TOOLS,
     more::TOOLS,
+    macros::TOOLS,
+    recording::TOOLS,
+    sessions::TOOLS,
 ];
 
 /// Tools that keep the contract of another tool set. They act through the canonical ones, can be called

@@ -50,6 +50,7 @@ const BEGIN_ERRORS: &[Code] = &[
     Code::ApplicationNotFound,
     Code::PermissionDenied,
     Code::Busy,
+    Code::SessionNotFound,
 ];
 
 /// The same, of one that may be named instead.
@@ -63,11 +64,12 @@ const STREAM_ERRORS: &[Code] = &[
     Code::PermissionDenied,
     Code::Busy,
     Code::ObservationNotFound,
+    Code::SessionNotFound,
 ];
 
-/// Whose the observations of a call are.
+/// Whose the observations of a call are: its session's.
 fn owner(cx: &Context) -> Owner {
-    Owner::Client(cx.client.id)
+    Owner::Client(cx.session.owner)
 }
 
 /// Observe an element, a window, an application, or everything, and keep what changes until it is read with
@@ -209,6 +211,7 @@ impl Tool for CreateObservation {
     const ERRORS: &'static [Code] = BEGIN_ERRORS;
     const ALIASES: &'static [(&'static str, &'static str)] =
         &[("observation_type", "type"), ("poll_interval", "poll_interval_ms")];
+    const SESSION: bool = true;
     const GROUP: Group = Group::Observations;
     type Output = Data<ObservationInfo>;
 
@@ -562,9 +565,10 @@ impl ObservationRead {
 impl Tool for GetObservation {
     const NAME: &'static str = "get_observation";
     const EFFECT: Effect = Effect::Read;
-    const ERRORS: &'static [Code] = &[Code::ObservationNotFound];
+    const ERRORS: &'static [Code] = &[Code::ObservationNotFound, Code::SessionNotFound];
     const ALIASES: &'static [(&'static str, &'static str)] =
         &[("observation", "name"), ("observation_id", "name"), ("after_sequence", "after")];
+    const SESSION: bool = true;
     const GROUP: Group = Group::Observations;
     type Output = Data<ObservationRead>;
 
@@ -601,7 +605,8 @@ pub struct ObservationList {
 impl Tool for ListObservations {
     const NAME: &'static str = "list_observations";
     const EFFECT: Effect = Effect::Read;
-    const ERRORS: &'static [Code] = &[];
+    const ERRORS: &'static [Code] = &[Code::SessionNotFound];
+    const SESSION: bool = true;
     const GROUP: Group = Group::Observations;
     type Output = Data<ObservationList>;
 
@@ -633,9 +638,10 @@ pub struct CancelObservation {
 impl Tool for CancelObservation {
     const NAME: &'static str = "cancel_observation";
     const EFFECT: Effect = Effect::Read;
-    const ERRORS: &'static [Code] = &[Code::ObservationNotFound];
+    const ERRORS: &'static [Code] = &[Code::ObservationNotFound, Code::SessionNotFound];
     const ALIASES: &'static [(&'static str, &'static str)] =
         &[("observation", "name"), ("observation_id", "name")];
+    const SESSION: bool = true;
     const GROUP: Group = Group::Observations;
     type Output = Data<ObservationInfo>;
 
@@ -722,6 +728,7 @@ impl Tool for StreamObservations {
     const ERRORS: &'static [Code] = STREAM_ERRORS;
     const ALIASES: &'static [(&'static str, &'static str)] =
         &[("observations", "names"), ("type", "types"), ("poll_interval", "poll_interval_ms")];
+    const SESSION: bool = true;
     const GROUP: Group = Group::Observations;
     type Output = Data<Streamed>;
 

@@ -48,7 +48,7 @@ pub const POINT_ERRORS: &[Code] = &[
     Code::Busy,
 ];
 
-/// The same, and that what lies there is not to be pressed.
+/// The same, that what lies there is not to be pressed, and of what is left with a session.
 const PRESS_ERRORS: &[Code] = &[
     Code::CoordinatesOutOfBounds,
     Code::InvalidCoordinates,
@@ -60,6 +60,7 @@ const PRESS_ERRORS: &[Code] = &[
     Code::ElevatedProcessTarget,
     Code::SecureDesktopActive,
     Code::Busy,
+    Code::SessionNotFound,
 ];
 
 /// The same, and what a click in an element can fail with besides.
@@ -439,7 +440,7 @@ pub struct Holding {
     /// What was seen of it.
     #[serde(flatten)]
     pub acted: Acted,
-    /// What the client holds now.
+    /// What the session holds now.
     pub held: Vec<String>,
 }
 
@@ -447,6 +448,7 @@ impl Tool for LeftMouseDown {
     const NAME: &'static str = "left_mouse_down";
     const EFFECT: Effect = Effect::Input;
     const ERRORS: &'static [Code] = PRESS_ERRORS;
+    const SESSION: bool = true;
     const GROUP: Group = Group::Pointer;
     type Output = Data<Holding>;
 
@@ -462,7 +464,7 @@ impl Tool for LeftMouseDown {
         target::require_not_elevated(window_under(cx, point)?.as_ref())?;
         let place = go(cx, point)?;
         let limit = self.duration_ms.map_or(LONGEST_HOLD, Ranged::milliseconds);
-        cx.desktop.hand_over(&cx.call, cx.client.id, Held::Button(self.button), limit)?;
+        cx.desktop.hand_over(&cx.call, cx.session.owner, Held::Button(self.button), limit)?;
         let down = cx.desktop.input_state(&cx.call)?.buttons.contains(&self.button);
         Ok(Data(Holding {
             acted: button_state(self.button, true, down).at(cx, place, None),
@@ -542,13 +544,9 @@ pub const fn name_of(button: Button) -> &'static str {
     }
 }
 
-/// What the client of this call holds, by name.
+/// What the session of this call holds, by name.
 pub fn held_by(cx: &Context) -> Vec<String> {
-    let name = |held| match held {
-        Held::Button(button) => format!("{} button", name_of(button)),
-        Held::Key(key) => key.to_string(),
-    };
-    cx.desktop.holds().of(cx.client.id).into_iter().map(name).collect()
+    cx.desktop.holds().of(cx.session.owner).into_iter().map(crate::sessions::name_of).collect()
 }
 
 /// Where the pointer is, and over which window.

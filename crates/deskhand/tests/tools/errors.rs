@@ -28,6 +28,18 @@ const EVERYTHING: &[&str] = &[
     "menus",
     "status_items",
     "files",
+    "person",
+];
+/// Tools that only work with what Deskhand itself keeps.
+const WITHOUT_DESKTOP: &[&str] = &[
+    "create_macro",
+    "get_macro",
+    "list_macros",
+    "delete_macro",
+    "stop_recording",
+    "create_session",
+    "get_session",
+    "list_sessions",
 ];
 const SAVE: &str = "save-button";
 const TITLE: &str = "text_field[name=\"Title\"]";
@@ -116,6 +128,18 @@ fn ordinary(desk: &Desk, tool: &str) -> Value {
         // There is nothing ordinary in it.
         "execute_apple_script" => json!({ "script": "beep" }),
         "run_steps" => json!({ "steps": [{ "tool": "move_mouse", "arguments": { "x": 5, "y": 5 } }] }),
+        "create_macro" => json!({ "name": "look", "steps": [{ "tool": "cursor_position" }] }),
+        "get_macro" | "delete_macro" | "execute_macro" => {
+            desk.data("create_macro", ordinary(desk, "create_macro"));
+            json!({ "name": "look" })
+        }
+        "list_macros" | "start_recording" | "create_session" | "get_session" | "list_sessions" => json!({}),
+        "stop_recording" => {
+            desk.data("start_recording", json!({}));
+            desk.control.person_clicks(deskhand_core::Point::new(88, 106));
+            json!({})
+        }
+        "delete_session" => json!({ "session": desk.data("create_session", json!({}))["session"] }),
         _ => panic!("{tool} has no ordinary case: add one here, and one that is compared beside it"),
     }
 }
@@ -149,6 +173,11 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
     if kept && [Code::Unsupported, Code::Backend, Code::Timeout, Code::Internal].contains(&code) {
         return None;
     }
+    let by_desktop =
+        [Code::Unsupported, Code::Backend, Code::Timeout, Code::Cancelled, Code::Internal].contains(&code);
+    if by_desktop && WITHOUT_DESKTOP.contains(&row.name) {
+        return None;
+    }
     let mut arguments = ordinary(&desk, row.name);
     let mut without = |names: &[&str], with: Value| {
         let object = arguments.as_object_mut().unwrap();
@@ -175,6 +204,7 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
                 (None, "set_clipboard") => without(&["text"], json!({})),
                 (None, "stream_observations") => without(&["types", "element"], json!({})),
                 (None, "find_elements" | "wait_for") => without(&["selector"], json!({})),
+                (None, "create_macro") => without(&["name", "steps"], json!({})),
                 // Tools that need nothing.
                 (None, _) => return None,
             }
@@ -187,6 +217,7 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
             let needs = match name {
                 "activate_app" => "windows",
                 "gesture" => "touch",
+                "start_recording" => "person",
                 "left_mouse_up" | "drag" | "move_mouse" | "click" | "double_click" => "input",
                 "left_mouse_down" | "scroll" | "cursor_position" | "mouse_control" => "input",
                 _ => match row.group {
@@ -204,11 +235,11 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
                     Group::Notifications => "notifications",
                     Group::Menus => "menus",
                     Group::StatusItems => "status_items",
-                    Group::Steps => "windows",
+                    Group::Steps | Group::Sessions => "windows",
                 },
             };
-            // The one says it of its steps, the other needs nothing.
-            if matches!(name, "run_steps" | "delete_application") {
+            // Those say it of their steps, these need nothing.
+            if matches!(name, "run_steps" | "execute_macro" | "delete_application" | "delete_session") {
                 return None;
             }
             desk = allowed(Fake::new().without(needs));
@@ -260,6 +291,34 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
             for _ in 0..deskhand::observations::MOST_OBSERVATIONS {
                 desk.data("create_observation", json!({ "type": "window" }));
             }
+        }
+        (Code::Busy, "create_session") => {
+            (0..32).for_each(|_| drop(desk.data("create_session", json!({}))));
+        }
+        (Code::Busy, "create_macro" | "stop_recording") => {
+            for number in 0..500 {
+                let steps = json!([{ "tool": "cursor_position" }]);
+                desk.data("create_macro", json!({ "name": format!("m{number}"), "steps": steps }));
+            }
+        }
+        (Code::SessionNotFound, _) => without(&[], json!({ "session": "s9" })),
+        (Code::MacroNotFound, _) => without(&["name"], json!({ "name": "lock" })),
+        (Code::PermissionDenied, "create_macro" | "get_macro" | "stop_recording") => {
+            desk = Desk::with(Fake::new(), |config| config.write_folders = vec!["/sys".into()]);
+            let arguments = with_file(ordinary(&desk, row.name), "/sys/look.json");
+            return Some(desk.server.run(desk.prepare(row.name, arguments)));
+        }
+        (Code::PathNotFound, "create_macro" | "get_macro" | "stop_recording") => {
+            without(&[], json!({ "file_path": "/nowhere/look.json" }));
+        }
+        (Code::PathExists, "create_macro" | "get_macro" | "stop_recording") => {
+            let path = std::env::temp_dir().join(format!("deskhand-{}-{}.png", row.name, std::process::id()));
+            std::fs::write(&path, "kept").unwrap();
+            let arguments = with_file(arguments, &path.display().to_string());
+            let result = desk.server.run(desk.prepare(row.name, arguments));
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), "kept");
+            std::fs::remove_file(&path).unwrap();
+            return Some(result);
         }
         (Code::Busy, _) => {
             held = Some(desk.server.desktop.lane.draw(99));
@@ -498,6 +557,11 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
     Some(result)
 }
 
+fn with_file(mut arguments: Value, path: &str) -> Value {
+    arguments["file_path"] = json!(path);
+    arguments
+}
+
 fn fail_everything(desk: &Desk, code: Code, message: &'static str) {
     for what in EVERYTHING {
         fail_everything_of(desk, what, code, message);
@@ -584,6 +648,8 @@ fn provoke_all(codes: &[Code]) -> Vec<(&'static Row, Vec<(Code, Option<Result<Re
 fn steady(text: &str) -> String {
     text.replace(&std::env::temp_dir().display().to_string(), "TMP")
         .replace(&format!("-{}.png", std::process::id()), ".png")
+        // Where nothing can be written for everybody.
+        .replace("Read-only file system (os error 30)", "Permission denied (os error 13)")
 }
 
 #[test]

@@ -55,6 +55,7 @@ fn read_only_looks_and_does_not_touch() {
         "run_steps",
         json!({ "steps": [{ "tool": "cursor_position" }] }),
         expect![[r#"
+            ok: true
             succeeded: 1
             total: 1
             steps:
@@ -111,8 +112,10 @@ fn tools_groups_and_effects_can_be_denied() {
         "run_steps",
         json!({ "steps": [{ "tool": "press_key", "arguments": { "key": "x" } }] }),
         expect![[r#"
+            ok: false
             succeeded: 0
             total: 1
+            stopped_at: steps[0]
             steps:
               - tool press_key  ok false  error {code denied_by_policy  message "press_key is off: Deskhand was started with --deny keyboard."  detail {remedy "Start it without that option to allow this."}  retry false}  duration_ms …
         "#]],
