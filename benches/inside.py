@@ -361,6 +361,53 @@ def acting():
             harness.stop()
 
 
+LATENCY = 50
+
+
+def steps():
+    """Twenty clicks by element: one by one through a client that takes 50 ms for each, as one run_steps, and as a
+    macro beside the same calls made without that client."""
+    with Scenery() as scenery:
+        scenery.stage("gtk3")
+        deskhand = Deskhand().start()
+        time.sleep(2)
+        server = deskhand.server
+        found = server.ask("find_elements", selector='[name="Remember"]')
+        click = {"tool": "click_ui_element", "arguments": {"element": found["elements"][0]["ref"]}}
+        twenty = [click] * 20
+        server.ask("create_macro", name="twenty", steps=twenty)
+
+        def late(action):
+            began = time.perf_counter()
+            time.sleep(LATENCY / 1000)
+            action()
+            return (time.perf_counter() - began) * 1000
+
+        def whole(answer):
+            if not answer["ok"] or answer["succeeded"] != 20:
+                raise Refused(str(answer)[:300])
+
+        def one_by_one():
+            return sum(checked(server.call("click_ui_element", **click["arguments"])) for _ in twenty)
+
+        def as_macro():
+            began = time.perf_counter()
+            whole(server.ask("execute_macro", name="twenty"))
+            return (time.perf_counter() - began) * 1000
+
+        found = turns(7, lambda _: None,
+                      deskhand=lambda: late(lambda: whole(server.ask("run_steps", steps=twenty))),
+                      calls=lambda: sum(late(lambda: server.ask("click_ui_element", **click["arguments"])) for _ in twenty),
+                      macro=as_macro, single=one_by_one)
+        ours, calls = found["deskhand"], found["calls"]
+        row("steps", f"run_steps of 20 clicks, a client of {LATENCY} ms", ours, "ms", [("20 calls", calls)],
+            f"saves >= 80 % ({100 * (1 - ours / calls):.0f})", ours <= 0.2 * calls)
+        macro, single = found["macro"], found["single"]
+        row("steps", "a macro of 20 clicks", macro, "ms", [("the same calls, no latency", single)],
+            f"<= 1.1 x the calls ({macro / single:.2f})", macro <= 1.1 * single)
+        deskhand.stop()
+
+
 def typing(scenery, gtk, deskhand, harness, window):
     notes = deskhand.server.ask("find_elements", window=window, selector='[name="Notes"]')["elements"][0]["ref"]
 
@@ -704,6 +751,6 @@ def observe_changes(server, window, where, chosen, order="name"):
 
 if __name__ == "__main__":
     section, out = sys.argv[1:3]
-    {"pictures": pictures, "elements": elements, "acting": acting, "starting": starting, "services": services,
+    {"pictures": pictures, "elements": elements, "acting": acting, "steps": steps, "starting": starting, "services": services,
      "observing": observing}[section]()
     pathlib.Path(out).write_text(json.dumps({"rows": ROWS, "notes": NOTES}), encoding="utf-8")

@@ -1,6 +1,6 @@
 """Starts a private desktop for each section, gathers the rows and writes them as a table to RESULTS.md.
 
-usage: run.py [SECTION…]   pictures elements acting starting services observing; all by default
+usage: run.py [SECTION…]   pictures elements acting steps starting services observing; all by default
 """
 
 import datetime
@@ -21,6 +21,7 @@ ABOUT = {
     "snapshots": "Size of the default reading",
     "acting": "Clicking",
     "typing": "Typing",
+    "steps": "Several calls in one",
     "starting": "Start, memory, lists",
     "services": "What a session offers beside its windows",
     "observing": "Observing: what it costs, and how soon a change is told",
@@ -92,7 +93,7 @@ def number(value):
     return f"{value:.0f}" if 100 <= abs(value) else f"{value:.1f}" if 10 <= abs(value) else f"{value:.2f}"
 
 
-SECTIONS = ("pictures", "elements", "acting", "starting", "services", "observing")
+SECTIONS = ("pictures", "elements", "acting", "steps", "starting", "services", "observing")
 
 if __name__ == "__main__":
     unknown = [name for name in sys.argv[1:] if name not in SECTIONS]

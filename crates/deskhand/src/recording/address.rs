@@ -2,10 +2,10 @@
 //! else there.
 
 use crate::tools::target;
-use deskhand_core::element::{Bounds, Element, ElementId, Role, Root, Tree, TreeQuery};
+use deskhand_core::element::{Bounds, Element, ElementId, Role, Root, State, Tree, TreeQuery};
 use deskhand_core::selector::Selector;
 use deskhand_core::window::Window;
-use deskhand_core::{Call, Desktop, Result};
+use deskhand_core::{Call, Desktop, Point, Result};
 
 /// A name that is longer says what an element holds, not which one it is.
 const LONGEST_NAME: usize = 80;
@@ -41,8 +41,14 @@ pub fn title_of(window: &Window) -> Option<String> {
     (!title.is_empty()).then(|| title.to_owned())
 }
 
-/// What an element is called in steps: nothing where only a place could tell.
-pub fn of_element(call: &Call, desktop: &Desktop, window: &Window, hit: &Element) -> Result<Option<Address>> {
+/// What an element is called in steps: nothing where only a place could tell. `point` is where it was hit.
+pub fn of_element(
+    call: &Call,
+    desktop: &Desktop,
+    window: &Window,
+    hit: &Element,
+    point: Option<Point>,
+) -> Result<Option<Address>> {
     let query = |root| TreeQuery { bounds: Bounds::No, values: false, ..TreeQuery::new(root) };
     let is_it = |tree: &Tree, id: &ElementId| tree.nodes.iter().position(|node| node.element.id == *id);
     let mut tree = desktop.elements.tree(call, &query(Root::Window(window.id)));
@@ -54,14 +60,12 @@ pub fn of_element(call: &Call, desktop: &Desktop, window: &Window, hit: &Element
         tree = desktop.elements.tree(call, &query(Root::Process(pid)));
     }
     let tree = tree?;
-    let Some(mut at) = is_it(&tree, &hit.id) else {
+    let deeper = point.filter(|_| !is_meant(hit.role)).map(|point| inside(call, desktop, hit, point));
+    let meant = deeper.transpose()?.flatten().unwrap_or_else(|| hit.clone());
+    let Some(mut at) = is_it(&tree, &meant.id) else {
         // Gone already: its click has changed what is there. Its name is the best that is left.
-        let selector = named(hit).filter(|_| is_meant(hit.role));
-        return Ok(selector.map(|selector| Address {
-            selector,
-            element: hit.clone(),
-            menu_path: Vec::new(),
-        }));
+        let selector = named(&meant).filter(|_| is_meant(meant.role));
+        return Ok(selector.map(|selector| Address { selector, element: meant, menu_path: Vec::new() }));
     };
     // A click on the picture or the label in a button means the button.
     let parents = std::iter::successors(Some(at), |at| tree.nodes[*at].parent).take(4);
@@ -75,6 +79,20 @@ pub fn of_element(call: &Call, desktop: &Desktop, window: &Window, hit: &Element
     let selector = unique(&tree, at);
     let menu_path = menu_path(&tree, at);
     Ok(selector.map(|selector| Address { selector, element: element.clone(), menu_path }))
+}
+
+/// What can be worked at a point inside a container: some toolkits know the container only.
+fn inside(call: &Call, desktop: &Desktop, hit: &Element, point: Point) -> Result<Option<Element>> {
+    if hit.children == 0 {
+        return Ok(None);
+    }
+    let query = TreeQuery { values: false, ..TreeQuery::new(Root::Element(hit.id.clone())) };
+    let tree = desktop.elements.tree(call, &query)?;
+    let there = tree.nodes.into_iter().map(|node| node.element).filter(|element| {
+        let holds = element.bounds.is_some_and(|bounds| bounds.contains(point));
+        holds && is_meant(element.role) && !element.states.has(State::Offscreen)
+    });
+    Ok(there.min_by_key(|element| element.bounds.map_or(u64::MAX, |bounds| bounds.area())))
 }
 
 /// What scrolls: the innermost element around it that shows a part of something larger.

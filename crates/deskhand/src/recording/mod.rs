@@ -11,6 +11,8 @@ mod writer;
 use deskhand_core::input::Press;
 use deskhand_core::person::{Act, What};
 use deskhand_core::{Call, Desktop, Error, Result};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -52,7 +54,7 @@ struct Queue {
 }
 
 /// How a recording is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Progress {
     /// How many acts of a person were seen.
     pub acts: usize,

@@ -3,7 +3,7 @@
 use super::address::{self, Address};
 use crate::macros::{Kind, Parameter};
 use crate::steps::StepList;
-use deskhand_core::element::{Element, Role};
+use deskhand_core::element::{Element, Role, State};
 use deskhand_core::input::{Button, Press};
 use deskhand_core::key::{Key, Modifier, NamedKey};
 use deskhand_core::person::{Act, Keystroke, What};
@@ -50,6 +50,8 @@ pub struct Writer {
     scrolling: Option<Scrolling>,
     /// How many of the last steps opened menus.
     opened_menus: usize,
+    /// Buttons that stay pressed and were clicked already.
+    toggled: Vec<String>,
     /// The key that is down, and since when.
     key: Option<(Key, Instant)>,
 }
@@ -120,6 +122,7 @@ impl Writer {
             typing: None,
             scrolling: None,
             opened_menus: 0,
+            toggled: Vec::new(),
             key: None,
         })
     }
@@ -194,12 +197,16 @@ impl Writer {
     fn under(&mut self, at: Point) -> Under {
         let call = Writer::look();
         let mut window = self.desktop.windows.at(&call, at).ok().flatten();
-        let hit =
-            window.as_ref().and_then(|window| self.desktop.elements.at(&call, window.id, at).ok().flatten());
+        let hit = window.as_ref().map(|window| {
+            let pid = window.pid;
+            self.answered(&call, pid, || self.desktop.elements.at(&call, window.id, at))
+        });
+        let hit = self.told(hit.transpose(), at).flatten().flatten();
         let call = Writer::look();
         let address = match (&window, &hit) {
             (Some(window), Some(hit)) => {
-                address::of_element(&call, &self.desktop, window, hit).ok().flatten()
+                let address = address::of_element(&call, &self.desktop, window, hit, Some(at));
+                self.told(address, at).flatten()
             }
             _ => None,
         };
@@ -217,6 +224,29 @@ impl Writer {
         }
         let name = window.as_ref().and_then(|window| address::of_window(&windows, window));
         Under { window, name, hit, address }
+    }
+
+    /// Asks for an element, and once more a moment later where the application has some and shows none: while
+    /// its window changes its title, say, nobody knows which one is which.
+    fn answered(
+        &self,
+        call: &Call,
+        pid: Option<u32>,
+        ask: impl Fn() -> Result<Option<Element>>,
+    ) -> Result<Option<Element>> {
+        let first = ask()?;
+        if first.is_some() || !self.has_tree(pid) {
+            return Ok(first);
+        }
+        call.until_within(Duration::from_millis(150), "looking for an element again", ask)
+    }
+
+    /// An answer of the application, or a note why there is none.
+    fn told<T>(&mut self, answer: Result<T>, at: Point) -> Option<T> {
+        let why = |error: &deskhand_core::Error| {
+            format!("What lies at {at} is recorded by its place: {}", error.message)
+        };
+        answer.map_err(|error| self.note(&why(&error))).ok()
     }
 
     fn press(&mut self, button: Button, act: &Act) {
@@ -251,8 +281,11 @@ impl Writer {
         let Pressed { button, at, under, .. } = pressed;
         let again = self.last_click.take().filter(|last| {
             let near = (last.at.x - at.x).abs().max((last.at.y - at.y).abs()) <= SAME_PLACE;
+            let once =
+                under.address.as_ref().is_some_and(|address| knows_single_clicks(address.element.role));
             last.button == *button
                 && near
+                && !once
                 && act.time.duration_since(last.time) <= self.double_click
                 && last.count < 3
         });
@@ -277,12 +310,30 @@ impl Writer {
         }
         let role = under.address.as_ref().map(|address| address.element.role);
         self.opened_menus = if plain && role == Some(Role::Menu) { self.opened_menus + 1 } else { 0 };
+        if let Some(address) = &under.address {
+            self.await_toggle(address, under.name.as_deref());
+        }
         let (tool, mut arguments) = match &under.address {
             Some(address) => ("click_ui_element", json!({ "element": address.selector })),
             None => ("click", place(under, *at)),
         };
         arguments = in_window(arguments, under.name.as_deref());
         self.add(tool, with_hands(arguments, *button, &pressed.modifiers));
+    }
+
+    /// Some buttons come up again a moment after they were clicked, and a click before that takes the first one
+    /// back. A person is slow enough; steps wait until it is as the person found it.
+    fn await_toggle(&mut self, address: &Address, window: Option<&str>) {
+        let Address { selector, element, .. } = address;
+        if element.role != Role::ToggleButton || selector.contains(":nth(") {
+            return;
+        }
+        if !self.toggled.contains(selector) {
+            return self.toggled.push(selector.clone());
+        }
+        let state = if element.states.has(State::Checked) { ":checked" } else { ":not(:checked)" };
+        let wait = in_window(json!({ "selector": format!("{selector}{state}") }), window);
+        self.push(json!({ "wait": wait }));
     }
 
     fn drag(&mut self, pressed: &Pressed, to: Point) {
@@ -396,7 +447,9 @@ impl Writer {
     }
 
     fn character(&mut self, c: char) {
-        let focus = self.desktop.elements.focused(&Writer::look());
+        let call = Writer::look();
+        let pid = self.active_window().and_then(|window| window.pid);
+        let focus = self.answered(&call, pid, || self.desktop.elements.focused(&call));
         let now = focus.as_ref().ok().and_then(Option::as_ref);
         let goes_on = self.typing.as_ref().is_some_and(|typing| {
             typing.focus.as_ref().map(|element| &element.id) == now.map(|element| &element.id)
@@ -421,13 +474,13 @@ impl Writer {
             Ok(Some(element)) if element.role == Role::PasswordField => Kept::Secret,
             Ok(Some(_)) => Kept::Text,
             // A window that shows its elements would show a password field.
-            Ok(None) if self.has_tree(window.as_ref()) => Kept::Text,
+            Ok(None) if self.has_tree(pid) => Kept::Text,
             Ok(None) | Err(_) => Kept::Unknown,
         };
         let element = focus.ok().flatten().filter(|element| takes_text(element.role));
         let selector = match (&window, &element) {
             (Some(window), Some(element)) => {
-                let address = address::of_element(&Writer::look(), &self.desktop, window, element);
+                let address = address::of_element(&Writer::look(), &self.desktop, window, element, None);
                 address.ok().flatten().filter(|address| address.element.id == element.id)
             }
             _ => None,
@@ -501,8 +554,8 @@ impl Writer {
         address::of_window(&windows, &active)
     }
 
-    fn has_tree(&self, window: Option<&Window>) -> bool {
-        let Some(pid) = window.and_then(|window| window.pid) else { return false };
+    fn has_tree(&self, pid: Option<u32>) -> bool {
+        let Some(pid) = pid else { return false };
         let apps = self.desktop.elements.applications(&Writer::look());
         apps.is_ok_and(|apps| apps.iter().any(|app| app.pid == Some(pid)))
     }
@@ -511,6 +564,25 @@ impl Writer {
 /// What the next characters are compared with: the element itself, or whatever has the keyboard.
 fn now_of(element: Option<Element>, focused: Result<Option<Element>>) -> Option<Element> {
     element.or_else(|| focused.ok().flatten())
+}
+
+/// Whether two quick clicks on such an element are two clicks and no double click.
+const fn knows_single_clicks(role: Role) -> bool {
+    matches!(
+        role,
+        Role::Button
+            | Role::CheckBox
+            | Role::CheckMenuItem
+            | Role::Link
+            | Role::Menu
+            | Role::MenuItem
+            | Role::RadioButton
+            | Role::RadioMenuItem
+            | Role::SpinButton
+            | Role::Switch
+            | Role::Tab
+            | Role::ToggleButton
+    )
 }
 
 /// Whether typing into such an element needs no more than its name.

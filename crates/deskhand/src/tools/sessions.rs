@@ -3,6 +3,7 @@
 use super::page::page;
 use crate::call::Context;
 use crate::observations::Owner;
+use crate::recording::{Progress, Recording};
 use crate::sessions::{Session, name_of};
 use crate::tool::{Data, Effect, Group, Ranged, Row, Tool};
 use deskhand_core::{Code, Error, Result};
@@ -54,8 +55,9 @@ pub struct SessionInfo {
     pub observations: Vec<String>,
     /// Its variables; only their names in lists.
     pub variables: Value,
-    /// Whether a person is being recorded.
-    pub recording: bool,
+    /// How the recording of a person is doing, while there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recording: Option<Progress>,
     /// Ends when unused for this long. Absent for the client's own session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
@@ -80,7 +82,7 @@ impl SessionInfo {
             applications: state.applications.iter().map(|pid| format!("applications/{pid}")).collect(),
             observations: observations.iter().map(|one| one.name()).collect(),
             variables: if values { Value::Object(state.variables.clone()) } else { names() },
-            recording: state.recording.is_some(),
+            recording: state.recording.as_ref().map(Recording::progress),
             ttl_ms: session.ttl.map(milliseconds),
             expires_in_ms: expires.map(milliseconds),
         }

@@ -238,7 +238,8 @@ fn a_recording_is_one_at_a_time_and_ends_as_it_should() {
     assert!(desk.error("stop_recording", json!({})).message.contains("records nothing"));
     assert_eq!(desk.data("start_recording", json!({}))["devices"], json!(["fake mouse", "fake keyboard"]));
     assert_eq!(desk.error("start_recording", json!({})).code, Code::Busy);
-    assert_eq!(desk.data("get_session", json!({}))["recording"], true);
+    let progress = json!({ "acts": 0, "steps": 0, "waiting": 0, "listening": true });
+    assert_eq!(desk.data("get_session", json!({}))["recording"], progress);
     // Nothing happened: nothing is made.
     let stopped = desk.data("stop_recording", json!({}));
     assert!(stopped.get("macro").is_none(), "{stopped}");

@@ -25,6 +25,9 @@ use zbus::zvariant::Value;
 /// How long one application may hold up a reading of all.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
+/// How long a window and its element may differ in what they are called.
+const AGREEMENT: Duration = Duration::from_millis(250);
+
 /// `GetText` to the end.
 const TO_THE_END: i32 = -1;
 
@@ -54,7 +57,26 @@ impl Elements for Atspi {
     fn tree(&self, call: &Call, query: &TreeQuery) -> Result<Tree> {
         let scene = self.scene(call)?;
         let live = self.live(call)?;
-        wait(call, "reading elements", read(&live, call, &scene, query))
+        let nothing = match wait(call, "reading elements", read(&live, call, &scene, query)) {
+            Err(error) if error.code == Code::PermissionDenied => error,
+            result => return result,
+        };
+        // While a window changes its title, it has another one for accessibility than on the screen, and nobody
+        // can tell whose elements they are. Who has no elements at all is not asked again.
+        let Root::Window(id) = query.root else { return Err(nothing) };
+        let pid = scene.windows.iter().find(|window| window.id == id).and_then(|window| window.pid);
+        if !self.applications(call)?.iter().any(|app| app.pid.is_some() && app.pid == pid) {
+            return Err(nothing);
+        }
+        let again = call.until_within(AGREEMENT, "reading elements again", || {
+            let scene = self.scene(call)?;
+            match wait(call, "reading elements", read(&live, call, &scene, query)) {
+                Ok(tree) => Ok(Some(tree)),
+                Err(error) if error.code == Code::PermissionDenied => Ok(None),
+                Err(error) => Err(error),
+            }
+        })?;
+        again.ok_or(nothing)
     }
 
     fn element(&self, call: &Call, id: &ElementId) -> Result<Element> {
@@ -91,7 +113,7 @@ impl Elements for Atspi {
                         let element = tree::one(&app, &scene, &path).await;
                         element.map(Some).map_err(|fault| failed(fault, &tree::id(&app, &path)))
                     }
-                    None => hit(&live, call, &scene, Root::Window(window), point).await,
+                    None => hit(&live, call, &scene, Root::Window(window), point, false).await,
                 };
             }
             Ok(None)
@@ -298,17 +320,19 @@ impl Atspi {
             Some(pid) => Root::Process(pid),
             None => Root::Desktop,
         };
-        wait(call, "looking what lies at a point", hit(live, call, scene, root, point))
+        wait(call, "looking what lies at a point", hit(live, call, scene, root, point, true))
     }
 }
 
-/// The smallest element whose bounds hold the point, of what shows below `root`.
+/// The smallest element whose bounds hold the point, of what shows below `root`. In a `popup` what menus and
+/// lists consist of lies above all else, and the tree does not tell.
 async fn hit(
     live: &Arc<Live>,
     call: &Call,
     scene: &Scene,
     root: Root,
     point: Point,
+    popup: bool,
 ) -> Result<Option<Element>> {
     let query = TreeQuery { values: false, ..TreeQuery::new(root) };
     let tree = read(live, call, scene, &query).await?;
@@ -318,13 +342,29 @@ async fn hit(
     });
     // Of equals the last is painted last.
     let Some(node) = there.min_by_key(|node| {
-        (node.element.bounds.map_or(u64::MAX, |bounds| bounds.area()), std::cmp::Reverse(node.depth))
+        let below = popup && !pops_up(node.element.role);
+        (below, node.element.bounds.map_or(u64::MAX, |bounds| bounds.area()), std::cmp::Reverse(node.depth))
     }) else {
         return Ok(None);
     };
     let id = &node.element.id;
     let (app, path) = live.find(id).await?;
     tree::one(&app, scene, &path).await.map(Some).map_err(|fault| failed(fault, id))
+}
+
+/// Whether such an element stands in a menu or a list that opens, mostly.
+const fn pops_up(role: Role) -> bool {
+    matches!(
+        role,
+        Role::CheckMenuItem
+            | Role::ListItem
+            | Role::Menu
+            | Role::MenuItem
+            | Role::Option
+            | Role::RadioMenuItem
+            | Role::Separator
+            | Role::ToolTip
+    )
 }
 
 /// Walks down from an element to the innermost one at a point. Nothing where the toolkit cannot say.
