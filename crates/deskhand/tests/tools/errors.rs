@@ -40,6 +40,7 @@ const WITHOUT_DESKTOP: &[&str] = &[
     "create_session",
     "get_session",
     "list_sessions",
+    "enable_tools",
 ];
 const SAVE: &str = "save-button";
 const TITLE: &str = "text_field[name=\"Title\"]";

@@ -231,9 +231,9 @@ fn what_cannot_be_observed_is_refused() {
         "create_observation",
         json!({ "type": "pixels" }),
         expect![[r#"
-        invalid_argument: The arguments do not fit: type has to be one of element, window, application, attribute, tree, not the string "pixels".
-          expected: type: one of element, window, application, attribute, tree, element?: a string, window?: a string, application?: a string, roles?: an array of string, attributes?: an array of string, visible_only?: true or false, poll_interval_ms?: an integer from 50 to 600000
-    "#]],
+            invalid_argument: The arguments do not fit: type has to be one of element, window, application, attribute, tree, not the string "pixels".
+              expected: type: one of element, window, application, attribute, tree, element?: a string, window?: a string, application?: a string, roles?: an array of string, attributes?: an array of string, visible_only?: true or false, poll_interval_ms?: an integer from 50 to 600000, session?: a string
+        "#]],
     );
     check(
         plain,

@@ -151,7 +151,7 @@ fn more_tools_are_told_in_short_and_without_what_is_denied() {
           - call set_audio_output(output)  description "Make an audio output the default one: applications that choose none play on it."
     "#]]);
     desk.check("enable_tools", json!({ "groups": ["everything"] }), expect![[r#"
-        invalid_argument: The arguments do not fit: groups[0] has to be one of pointer, keyboard, screen, elements, observations, windows, applications, menus, status_items, audio, files, scripting, system, clipboard, notifications, steps, not the string "everything".
-          expected: groups: an array of one of pointer, keyboard, screen, elements, observations, windows, applications, menus, status_items, audio, files, scripting, system, clipboard, notifications, steps
+        invalid_argument: The arguments do not fit: groups[0] has to be one of pointer, keyboard, screen, elements, observations, windows, applications, menus, status_items, audio, files, scripting, system, clipboard, notifications, steps, sessions, not the string "everything".
+          expected: groups: an array of one of pointer, keyboard, screen, elements, observations, windows, applications, menus, status_items, audio, files, scripting, system, clipboard, notifications, steps, sessions
     "#]]);
 }

@@ -24,10 +24,13 @@ fn a_session_owns_what_its_calls_leave_behind() {
     desk.data("left_mouse_down", json!({ "x": 5, "y": 50, "session": "sessions/s1" }));
     desk.data("open_application", json!({ "application": "Calculator", "session": "s1" }));
     desk.data("hold_key", json!({ "key": "ctrl" }));
+    let observation =
+        desk.data("create_observation", json!({ "type": "window", "session": "s1" }))["name"].clone();
     let session = desk.data("get_session", json!({ "name": "sessions/s1" }));
     assert_eq!(session["held"], json!(["shift", "left button"]), "{session}");
     assert_eq!(session["applications"], json!(["applications/102"]));
     assert_eq!(session["variables"], json!({ "n": 1 }));
+    assert_eq!(session["observations"], json!([observation]));
     // Each has its own.
     assert_eq!(desk.data("list_applications", json!({}))["applications"], json!([]));
     let theirs = desk.data("list_applications", json!({ "session": "s1" }));
@@ -44,6 +47,8 @@ fn a_session_owns_what_its_calls_leave_behind() {
     let ended = desk.data("delete_session", json!({ "session": "s1" }));
     assert_eq!(ended["released"], json!(["left button", "shift"]), "{ended}");
     assert_eq!((&ended["variables"], &ended["applications"]), (&json!(1), &json!(1)));
+    assert_eq!(ended["observations"], 1);
+    assert_eq!(desk.error("get_observation", json!({ "name": observation })).code, Code::ObservationNotFound);
     assert_eq!(desk.control.held().len(), 1);
     assert!(desk.control.window(8).is_some());
     let error = desk.error("hold_key", json!({ "key": "alt", "session": "s1" }));
