@@ -57,7 +57,7 @@ fn param(name: &str) -> Value {
 }
 
 #[test]
-fn a_macro_works_a_calculator_with_parameters_a_condition_and_rounds() {
+fn tc_execute_macro_works_a_calculator_with_parameters_a_condition_and_rounds() {
     if !is_there(&["Xvfb", "galculator"]) {
         return;
     }

@@ -106,7 +106,7 @@ fn every_wrong_parameter_is_named() {
 }
 
 #[test]
-fn all_that_is_wrong_with_a_macro_is_named_when_it_is_made() {
+fn tc_create_macro_names_all_that_is_wrong_with_it() {
     let desk = Desk::new();
     let wrong = json!({
         "name": "a b",
@@ -141,7 +141,7 @@ fn all_that_is_wrong_with_a_macro_is_named_when_it_is_made() {
 }
 
 #[test]
-fn macros_are_listed_in_pages_replaced_when_asked_and_forgotten() {
+fn tc_list_macros_in_pages_as_they_are_replaced_and_forgotten() {
     let desk = Desk::new();
     made(&desk);
     let error = desk.error("create_macro", form());
@@ -165,7 +165,7 @@ fn macros_are_listed_in_pages_replaced_when_asked_and_forgotten() {
 }
 
 #[test]
-fn a_file_is_written_when_asked_never_over_another_and_loads_as_what_it_was() {
+fn tc_get_macro_writes_a_file_when_asked_that_loads_as_what_it_was() {
     let folder = std::env::temp_dir().join(format!("deskhand-macros-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let desk = Desk::with(Fake::new(), |config| config.write_folders = vec![folder.clone()]);

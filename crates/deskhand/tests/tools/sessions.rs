@@ -11,7 +11,7 @@ fn until(what: &str, mut done: impl FnMut() -> bool) {
 }
 
 #[test]
-fn a_session_owns_what_its_calls_leave_behind() {
+fn tc_create_session_owns_what_its_calls_leave_behind() {
     let desk = Desk::new();
     let own = desk.data("get_session", json!({}));
     assert_eq!((&own["name"], &own["held"]), (&json!("sessions/own"), &json!([])));
@@ -75,7 +75,7 @@ fn a_session_that_nobody_uses_expires_and_lets_go() {
 }
 
 #[test]
-fn sessions_end_with_their_client_and_are_nobody_elses() {
+fn tc_get_session_is_for_its_client_and_it_ends_with_them() {
     let desk = Desk::new();
     let other = desk.server.client("other");
     desk.data("create_session", json!({}));
@@ -95,7 +95,7 @@ fn sessions_end_with_their_client_and_are_nobody_elses() {
 }
 
 #[test]
-fn steps_run_in_the_session_of_their_run() {
+fn tc_delete_session_lets_go_also_of_what_its_last_call_presses() {
     let desk = Desk::new();
     desk.data("create_session", json!({}));
     let hold = |arguments| json!({ "tool": "hold_key", "arguments": arguments });
@@ -107,4 +107,20 @@ fn steps_run_in_the_session_of_their_run() {
     let steps = json!([{ "tool": "delete_session", "arguments": { "session": "s1" } }, hold(json!({ "key": "ctrl" }))]);
     desk.data("run_steps", json!({ "steps": steps, "session": "s1" }));
     assert_eq!(desk.control.held().len(), 1, "{:?}", desk.control.held());
+}
+
+#[test]
+fn tc_list_sessions_gives_the_clients_own_first_and_then_page_by_page() {
+    let desk = Desk::new();
+    (0..3).for_each(|_| drop(desk.data("create_session", json!({}))));
+    let (mut names, mut token) = (Vec::new(), None);
+    loop {
+        let page = desk.data("list_sessions", json!({ "page_size": 2, "page_token": token }));
+        names.extend(page["sessions"].as_array().unwrap().iter().map(|one| one["name"].clone()));
+        token = page.get("next_page_token").cloned();
+        if token.is_none() {
+            break;
+        }
+    }
+    assert_eq!(json!(names), json!(["sessions/own", "sessions/s1", "sessions/s2", "sessions/s3"]));
 }
