@@ -699,30 +699,33 @@ def observe_idle(server, window):
 
     def used(seconds):
         time.sleep(1)
-        before = processor(pid), wakings(pid)
+        before = threads(pid)
         time.sleep(seconds)
-        # A thread that has had nothing to do for long ends, and takes its number along.
-        woken = sum(now - before[1].get(thread, 0) for thread, now in wakings(pid).items())
-        return processor(pid) - before[0], woken
+        # A thread that has had nothing to do for long ends, and takes its numbers along.
+        since = [(now, before.get(thread, (0, 0))) for thread, now in threads(pid).items()]
+        return [sum(now[part] - then[part] for now, then in since) for part in (0, 1)]
 
-    _, plain = used(10)
+    idle, plain = used(10)
     kept = [server.ask("create_observation", type=kind, window=str(window))["name"] for kind in ["element", "window"]]
     kept.append(server.ask("create_observation", type="application")["name"])
     spent, woken = used(10)
-    row("observing", "CPU in 10 idle seconds with three observations", spent, "ms", goal="0", holds=spent == 0)
+    row("observing", "CPU in 10 idle seconds with three observations", spent, "ms",
+        [("without", idle)], "<= without + 1", spent <= idle + 1)
     row("observing", "wakings in 10 idle seconds with three observations", woken, "", [("without", plain)],
         "<= without", woken <= plain)
     for name in kept:
         server.ask("cancel_observation", name=name)
 
 
-def wakings(pid):
-    """How often each thread has given up the processor by itself: so often it has woken."""
+def threads(pid):
+    """Of each thread the milliseconds of processor time, and how often it has given the processor up by itself: so
+    often it has woken."""
     found = {}
-    for status in pathlib.Path(f"/proc/{pid}/task").glob("*/status"):
-        for line in status.read_text().splitlines():
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        spent = int((task / "schedstat").read_text().split()[0]) / 1e6
+        for line in (task / "status").read_text().splitlines():
             if line.startswith("voluntary_ctxt_switches"):
-                found[status.parent.name] = int(line.split()[1])
+                found[task.name] = spent, int(line.split()[1])
     return found
 
 
