@@ -164,7 +164,8 @@ impl Call {
 
     /// The error of a call that the person at the desktop has stopped.
     pub fn stopped(&self, doing: &str) -> Error {
-        let message = format!("The person at the desktop stopped Deskhand while {doing}; what was held was let go of.");
+        let message =
+            format!("The person at the desktop stopped Deskhand while {doing}; what was held was let go of.");
         Error::new(Code::PausedByUser, message).remedy(
             "Ask the person. They let it go on by holding the same key down again, by `deskhand resume`, or by \
              starting Deskhand anew.",

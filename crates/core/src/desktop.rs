@@ -20,8 +20,8 @@ use crate::status_item::{NoStatusItems, StatusItems};
 use crate::system::{NoSystem, System};
 use crate::touch::{Fingers, NoTouch, Touch};
 use crate::window::Windows;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// The capabilities of one desktop.

@@ -34,5 +34,5 @@ pub mod window;
 pub use call::Call;
 pub use desktop::{Choice, Desktop, Missing};
 pub use error::{Code, Error, Result};
-pub use guard::Guards;
 pub use geometry::{Display, Frame, Point, Rect, Size};
+pub use guard::Guards;

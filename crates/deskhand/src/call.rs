@@ -489,8 +489,9 @@ impl Context<'_> {
             // A person who agreed to the whole has not seen what each part comes to.
             agreed: Mutex::default(),
         };
-        let result =
-            bound.and_then(|bound| cx.enter(row, bound)).map_err(|error| row.shape(&arguments, cx.told_apart(error)));
+        let result = bound
+            .and_then(|bound| cx.enter(row, bound))
+            .map_err(|error| row.shape(&arguments, cx.told_apart(error)));
         self.server.log(&cx, row, effect, &arguments, started, &result);
         result
     }

@@ -29,9 +29,13 @@ pub fn serve(arguments: ServeArguments) -> Result<ExitCode, Failure> {
     let config = arguments.limits.config(place.is_private());
     if config.guards.chord.is_some() {
         match desktop.person.resume() {
-            Ok(true) => log::line("info", "resumed", json!({ "message": "The person had stopped Deskhand before." })),
+            Ok(true) => {
+                log::line("info", "resumed", json!({ "message": "The person had stopped Deskhand before." }))
+            }
             Ok(false) => {}
-            Err(error) => log::line("error", "resumed", json!({ "message": error.message, "os": error.detail.os })),
+            Err(error) => {
+                log::line("error", "resumed", json!({ "message": error.message, "os": error.detail.os }))
+            }
         }
     }
     log::line(
@@ -365,6 +369,9 @@ pub fn doctor(arguments: DoctorArguments) -> Result<ExitCode, Failure> {
 pub fn resume(arguments: &ResumeArguments) -> Result<ExitCode, Failure> {
     log::silence();
     let place = open(&arguments.place)?;
+    if let Some(missing) = &place.session.missing {
+        return Err(Failure::Refused(missing.error()));
+    }
     let was = place.desktop.person.resume().map_err(Failure::Refused)?;
     terminal::say(if was { "Deskhand goes on." } else { "It was not stopped." });
     Ok(ExitCode::SUCCESS)

@@ -60,10 +60,10 @@ pub fn require(
         Ok(Answer::Yes) => Ok(()),
         Ok(Answer::No) => Err(denied(format!("The person declined: {name} was not called."))
             .remedy("Do not try it again in another way. Ask them what they want instead.")),
-        Ok(Answer::Dismissed) => {
-            Err(denied(format!("The person dismissed the question without an answer: {name} was not called."))
-                .remedy("Ask them whether they want it."))
-        }
+        Ok(Answer::Dismissed) => Err(denied(format!(
+            "The person dismissed the question without an answer: {name} was not called."
+        ))
+        .remedy("Ask them whether they want it.")),
         Err(error) if error.code == Code::Timeout => Err(Error::new(
             Code::Timeout,
             format!("Nobody answered within {} s: {name} was not called.", patience.as_secs_f64()),

@@ -54,7 +54,9 @@ pub fn sentences(desktop: &Desktop, config: &Config) -> Vec<String> {
         Ok(Some(how)) => {
             told.push(format!("STOPPED by the person: {how}. `deskhand resume` lets it go on."));
         }
-        Err(error) => told.push(format!("Whether the person has stopped Deskhand is not known: {}", error.message)),
+        Err(error) => {
+            told.push(format!("Whether the person has stopped Deskhand is not known: {}", error.message))
+        }
     }
     told
 }

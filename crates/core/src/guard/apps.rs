@@ -38,7 +38,11 @@ impl Apps for Guarded {
                 entry.executable.as_deref(),
                 entry.window_class.as_deref(),
             ];
-            if own.into_iter().flatten().any(|name| super::is_called(name, wanted) || super::is_called(wanted, name)) {
+            if own
+                .into_iter()
+                .flatten()
+                .any(|name| super::is_called(name, wanted) || super::is_called(wanted, name))
+            {
                 names.extend(own.into_iter().flatten());
             }
         }

@@ -48,7 +48,6 @@ impl Within {
         Within { inner, guard, refused: Refused::default() }
     }
 
-
     /// Looks at what the pointer is over.
     fn require_here(&self, call: &Call) -> Result<()> {
         self.guard.require_point(call, self.inner.state(call)?.position)
@@ -282,7 +281,11 @@ impl Touch for TouchMakingWay {
     }
 
     fn fingers(&self, call: &Call) -> Result<Box<dyn Fingers>> {
-        Ok(Box::new(FingersMakingWay { inner: self.inner.fingers(call)?, way: self.way.clone(), down: false }))
+        Ok(Box::new(FingersMakingWay {
+            inner: self.inner.fingers(call)?,
+            way: self.way.clone(),
+            down: false,
+        }))
     }
 }
 

@@ -46,8 +46,10 @@ impl Desktop {
                 roster: Roster::new(guards.apps.clone(), self.apps.clone()),
                 windows: self.windows.clone(),
             });
-            desktop.windows = Arc::new(windows::Guarded { inner: self.windows.clone(), guard: guard.clone() });
-            desktop.elements = Arc::new(elements::Guarded { inner: self.elements.clone(), guard: guard.clone() });
+            desktop.windows =
+                Arc::new(windows::Guarded { inner: self.windows.clone(), guard: guard.clone() });
+            desktop.elements =
+                Arc::new(elements::Guarded { inner: self.elements.clone(), guard: guard.clone() });
             desktop.apps = Arc::new(apps::Guarded { inner: self.apps.clone(), guard: guard.clone() });
             desktop.menus = Arc::new(services::Menus { inner: self.menus.clone(), guard: guard.clone() });
             desktop.files = Arc::new(services::Files { inner: self.files.clone(), guard: guard.clone() });
@@ -66,7 +68,8 @@ impl Desktop {
             desktop.wrap_touch(|touch| Arc::new(input::TouchWithin { inner: touch, guard }));
         }
         if !guards.quiet.is_zero() || guards.chord.is_some() {
-            let way = Arc::new(Way { person: self.person.clone(), quiet: guards.quiet, stop: self.stop.clone() });
+            let way =
+                Arc::new(Way { person: self.person.clone(), quiet: guards.quiet, stop: self.stop.clone() });
             desktop.wrap_input(|input| Arc::new(input::MakingWay::new(input, way.clone())));
             desktop.wrap_touch(|touch| Arc::new(input::TouchMakingWay { inner: touch, way }));
         }
@@ -96,7 +99,8 @@ impl Guard {
 
     /// Whether something of a process may not be seen.
     fn hides_process(&self, call: &Call, pid: Option<u32>) -> Result<bool> {
-        Ok(self.roster.rules.hides_any() && matches!(self.roster.verdict(call, pid, &[])?, Verdict::Hidden(_)))
+        Ok(self.roster.rules.hides_any()
+            && matches!(self.roster.verdict(call, pid, &[])?, Verdict::Hidden(_)))
     }
 
     /// Whether an application that calls itself this may not be seen.
@@ -105,7 +109,8 @@ impl Guard {
     }
 
     fn require_window(&self, call: &Call, window: &Window) -> Result<()> {
-        self.verdict(call, window)?.require(&format!("the window {:?} of {}", window.title, window.application))
+        self.verdict(call, window)?
+            .require(&format!("the window {:?} of {}", window.title, window.application))
     }
 
     fn require_process(&self, call: &Call, pid: Option<u32>, names: &[&str]) -> Result<()> {
@@ -179,27 +184,27 @@ impl Way {
                 Err(error) if error.code == Code::Unsupported => return Ok(()),
                 Err(error) => return Err(error),
             };
-            let Some(left) = quiet.and_then(|quiet| self.quiet.checked_sub(quiet)).filter(|left| !left.is_zero())
+            let Some(left) =
+                quiet.and_then(|quiet| self.quiet.checked_sub(quiet)).filter(|left| !left.is_zero())
             else {
                 return Ok(());
             };
             if holding || call.remaining() < left {
-                return Err(self.busy(call, holding, doing));
+                return Err(self.busy(holding, doing));
             }
             call.pause(left, "waiting for the person to be quiet")?;
             self.stop.check()?;
         }
     }
 
-    fn busy(&self, call: &Call, holding: bool, doing: &str) -> Error {
+    fn busy(&self, holding: bool, doing: &str) -> Error {
         let quiet = self.quiet.as_millis();
         let message = if holding {
             format!("The person at the desktop began to use it during {doing}: what was held was let go of.")
         } else {
             format!(
-                "The person at the desktop is using it: {doing} waits for {quiet} ms of quiet, and only {} ms of its \
-                 time were left.",
-                call.remaining().as_millis()
+                "The person at the desktop is using it: {doing} waits for {quiet} ms of quiet, which did not come in \
+                 its time."
             )
         };
         Error::new(Code::PausedByUser, message).remedy(

@@ -81,7 +81,10 @@ impl AppRules {
     /// The rules as options, for logs and messages.
     pub fn options(&self) -> Vec<String> {
         let lists = [("--allow-app", &self.allow), ("--deny-app", &self.deny), ("--hide-app", &self.hide)];
-        lists.iter().flat_map(|(option, names)| names.iter().map(move |name| format!("{option} {name}"))).collect()
+        lists
+            .iter()
+            .flat_map(|(option, names)| names.iter().map(move |name| format!("{option} {name}")))
+            .collect()
     }
 }
 
@@ -110,8 +113,8 @@ struct Known {
     asked: Option<Instant>,
 }
 
-/// How long a process number is taken to mean the same process.
-const KNOWN_FOR: Duration = Duration::from_secs(2);
+/// How long a process number is taken to mean the same program: it may become another one by `exec`.
+const KNOWN_FOR: Duration = Duration::from_millis(500);
 /// A process that is not known is asked for again this soon.
 const UNKNOWN_FOR: Duration = Duration::from_millis(100);
 

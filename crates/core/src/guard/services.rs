@@ -148,13 +148,16 @@ impl clipboard::Clipboard for Clipboard {
         let offer = self.inner.offer(call, selection)?;
         Ok(match offer {
             // As from a password manager: that there is something is told, and not what or whose.
-            Some(offer) if self.hides(offer.owner.as_ref()) => Some(Offer { secret: true, ..Offer::default() }),
+            Some(offer) if self.hides(offer.owner.as_ref()) => {
+                Some(Offer { secret: true, ..Offer::default() })
+            }
             other => other,
         })
     }
 
     fn fetch(&self, call: &Call, selection: Selection, kind: Kind, most: usize) -> Result<Option<Fetched>> {
-        let offer = if self.guard.roster.rules.hides_any() { self.inner.offer(call, selection)? } else { None };
+        let offer =
+            if self.guard.roster.rules.hides_any() { self.inner.offer(call, selection)? } else { None };
         if self.hides(offer.and_then(|offer| offer.owner).as_ref()) {
             return Err(Error::new(
                 Code::PermissionDenied,

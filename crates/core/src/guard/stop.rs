@@ -139,9 +139,7 @@ impl State {
         let now = self.now.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         match most {
             None => drop(
-                self.moved
-                    .wait_while(now, |now| !done(now))
-                    .unwrap_or_else(|poisoned| poisoned.into_inner()),
+                self.moved.wait_while(now, |now| !done(now)).unwrap_or_else(|poisoned| poisoned.into_inner()),
             ),
             Some(most) => {
                 let waited = self.moved.wait_timeout_while(now, most, |now| !done(now));
@@ -208,7 +206,8 @@ fn follow(desktop: &Weak<Desktop>, state: &State, chord: Chord) {
             continue;
         };
         // What it means is settled when it begins: several servers hear the same key, and must agree.
-        let Some(was) = desktop.upgrade().map(|desktop| matches!(desktop.person.halted(), Ok(Some(_)))) else {
+        let Some(was) = desktop.upgrade().map(|desktop| matches!(desktop.person.halted(), Ok(Some(_))))
+        else {
             return;
         };
         let left = (since + chord.hold).saturating_duration_since(Instant::now());

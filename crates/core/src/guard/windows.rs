@@ -20,7 +20,9 @@ impl Guarded {
         let listed = self.inner.list(call)?.into_iter().find(|window| window.id == id);
         let window = match listed {
             Some(window) => Some(window),
-            None => self.inner.layers(call)?.into_iter().map(|layer| layer.window).find(|window| window.id == id),
+            None => {
+                self.inner.layers(call)?.into_iter().map(|layer| layer.window).find(|window| window.id == id)
+            }
         };
         match window {
             Some(window) => match self.guard.verdict(call, &window)? {

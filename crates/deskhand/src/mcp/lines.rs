@@ -529,7 +529,8 @@ impl Ask for Elicitation {
         let answer = call.until("waiting for the person's answer", || Ok(answers.try_recv().ok()));
         let answer = answer.inspect_err(|error| self.0.unask(&id, &error.message))?;
         let Some(result) = answer.get("result") else {
-            let why = answer.pointer("/error/message").and_then(Value::as_str).unwrap_or("It did not say why.");
+            let why =
+                answer.pointer("/error/message").and_then(Value::as_str).unwrap_or("It did not say why.");
             return Err(Error::backend("The client did not put the question to its user.").os(why));
         };
         let allowed = result.pointer("/content/allow") == Some(&Value::Bool(true));

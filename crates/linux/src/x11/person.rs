@@ -21,8 +21,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use x11rb::connection::{Connection, RequestConnection};
 use x11rb::protocol::Event;
-use x11rb::protocol::xinput::{self, ConnectionExt as _, DeviceType, XIEventMask};
 use x11rb::protocol::sync::{self, ConnectionExt as _};
+use x11rb::protocol::xinput::{self, ConnectionExt as _, DeviceType, XIEventMask};
 use x11rb::protocol::xkb::{ConnectionExt as _, EventType, MapPart, SelectEventsAux};
 use x11rb::protocol::xproto::ConnectionExt as _;
 
@@ -161,8 +161,9 @@ impl Clocks {
     /// The time since the last use of any of them, in one round trip.
     fn read(&mut self, x: &X) -> Result<Option<Duration>> {
         let counters = self.counters.iter().flatten();
-        let asked: Vec<_> =
-            counters.map(|counter| x.sync_query_counter(*counter).map_err(failed(CLOCKS))).collect::<Result<_>>()?;
+        let asked: Vec<_> = counters
+            .map(|counter| x.sync_query_counter(*counter).map_err(failed(CLOCKS)))
+            .collect::<Result<_>>()?;
         let mut least: Option<Duration> = None;
         for cookie in asked {
             let Ok(reply) = cookie.reply() else {

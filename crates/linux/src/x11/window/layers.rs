@@ -43,8 +43,10 @@ pub(super) fn read(x: &X, root: Xid, session: &Session) -> Result<Vec<Layer>> {
             return Ok(layers);
         }
     }
-    Err(deskhand_core::Error::backend("The windows on the screen changed faster than they could be looked at.")
-        .remedy("Try again when the screen is quieter."))
+    Err(deskhand_core::Error::backend(
+        "The windows on the screen changed faster than they could be looked at.",
+    )
+    .remedy("Try again when the screen is quieter."))
 }
 
 /// The windows on the root that show, topmost first.
@@ -95,7 +97,8 @@ fn covers(x: &X, session: &Session, top: &Top, shown: Xid, described: &Described
         let opacity = present(faded.reply(), DOING)?.and_then(|reply| values(&reply).first().copied());
         translucent |= opacity.is_some_and(|opacity| opacity != u32::MAX);
     }
-    let has_alpha = top.has_alpha || present(depth.reply(), DOING)?.is_none_or(|geometry| geometry.depth == 32);
+    let has_alpha =
+        top.has_alpha || present(depth.reply(), DOING)?.is_none_or(|geometry| geometry.depth == 32);
     let shape: Vec<Rect> = match shape {
         None => vec![top.bounds],
         Some(cookie) => present(cookie.reply(), DOING)?.map_or_else(Vec::new, |reply| {
@@ -121,11 +124,11 @@ fn covers(x: &X, session: &Session, top: &Top, shown: Xid, described: &Described
         .filter_map(|part| {
             let [left, top, width, height] = part.try_into().ok()?;
             let (dx, dy) = (described.client.x, described.client.y);
-            Some(Rect::new(i32::try_from(left).ok()?, i32::try_from(top).ok()?, width, height).translated(dx, dy))
+            Some(
+                Rect::new(i32::try_from(left).ok()?, i32::try_from(top).ok()?, width, height)
+                    .translated(dx, dy),
+            )
         })
         .collect();
-    Ok(shape
-        .iter()
-        .flat_map(|part| solid.iter().filter_map(|solid| solid.intersection(part)))
-        .collect())
+    Ok(shape.iter().flat_map(|part| solid.iter().filter_map(|solid| solid.intersection(part))).collect())
 }
