@@ -7,6 +7,7 @@ use crate::clipboard::{Clipboard, NoClipboard};
 use crate::element::Elements;
 use crate::error::{Code, Error, Result};
 use crate::files::{Files, NoFiles};
+use crate::guard::{Stop, Watcher};
 use crate::input::{Clicks, Hands, Held, Holds, Input};
 use crate::lane::{ClientId, Lane};
 use crate::menu::{Menus, NoMenus};
@@ -19,49 +20,51 @@ use crate::status_item::{NoStatusItems, StatusItems};
 use crate::system::{NoSystem, System};
 use crate::touch::{Fingers, NoTouch, Touch};
 use crate::window::Windows;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// The capabilities of one desktop.
 pub struct Desktop {
     /// Displays and pixels.
-    pub screen: Box<dyn Screen>,
+    pub screen: Arc<dyn Screen>,
     /// Accessibility elements.
-    pub elements: Box<dyn Elements>,
+    pub elements: Arc<dyn Elements>,
     /// Windows.
-    pub windows: Box<dyn Windows>,
+    pub windows: Arc<dyn Windows>,
     /// Applications.
-    pub apps: Box<dyn Apps>,
+    pub apps: Arc<dyn Apps>,
     /// Audio outputs.
-    pub audio: Box<dyn Audio>,
+    pub audio: Arc<dyn Audio>,
     /// The machine.
-    pub system: Box<dyn System>,
+    pub system: Arc<dyn System>,
     /// The clipboard.
-    pub clipboard: Box<dyn Clipboard>,
+    pub clipboard: Arc<dyn Clipboard>,
     /// Notifications.
-    pub notifications: Box<dyn Notifications>,
+    pub notifications: Arc<dyn Notifications>,
     /// Text that is only pixels.
-    pub ocr: Box<dyn Ocr>,
+    pub ocr: Arc<dyn Ocr>,
     /// Programs that are run for what they print.
-    pub scripts: Box<dyn Scripts>,
+    pub scripts: Arc<dyn Scripts>,
     /// Menus.
-    pub menus: Box<dyn Menus>,
+    pub menus: Arc<dyn Menus>,
     /// The notification area.
-    pub status_items: Box<dyn StatusItems>,
+    pub status_items: Arc<dyn StatusItems>,
     /// The file manager.
-    pub files: Box<dyn Files>,
+    pub files: Arc<dyn Files>,
     /// What happens at the input devices.
-    pub person: Box<dyn Person>,
+    pub person: Arc<dyn Person>,
     /// Which provider was chosen for each capability, and why.
     pub choices: Vec<Choice>,
     /// The order in which changes are made.
     pub lane: Lane,
-    input: Box<dyn Input>,
-    touch: Box<dyn Touch>,
-    holds: Holds,
-    clicks: Clicks,
+    input: Arc<dyn Input>,
+    touch: Arc<dyn Touch>,
+    holds: Arc<Holds>,
+    clicks: Arc<Clicks>,
     ending_holds: AtomicBool,
+    pub(crate) stop: Arc<Stop>,
+    chord: OnceLock<Watcher>,
 }
 
 /// What a session offers beside its windows. Only the file manager needs a display.
@@ -149,33 +152,84 @@ impl Desktop {
         services: Services,
         choices: Vec<Choice>,
     ) -> Arc<Desktop> {
+        let person: Arc<dyn Person> = services.person.into();
         Arc::new(Desktop {
-            screen,
-            elements,
-            windows,
-            apps,
-            audio: services.audio,
-            system: services.system,
-            clipboard: services.clipboard,
-            notifications: services.notifications,
-            ocr: services.ocr,
-            scripts: services.scripts,
-            menus: services.menus,
-            status_items: services.status_items,
-            files: services.files,
-            person: services.person,
+            screen: screen.into(),
+            elements: elements.into(),
+            windows: windows.into(),
+            apps: apps.into(),
+            audio: services.audio.into(),
+            system: services.system.into(),
+            clipboard: services.clipboard.into(),
+            notifications: services.notifications.into(),
+            ocr: services.ocr.into(),
+            scripts: services.scripts.into(),
+            menus: services.menus.into(),
+            status_items: services.status_items.into(),
+            files: services.files.into(),
+            stop: Stop::new(person.clone()),
+            person,
             choices,
             lane: Lane::default(),
-            input,
-            touch: services.touch,
-            holds: Holds::default(),
-            clicks: Clicks::default(),
+            input: input.into(),
+            touch: services.touch.into(),
+            holds: Arc::default(),
+            clicks: Arc::default(),
             ending_holds: AtomicBool::new(false),
+            chord: OnceLock::new(),
         })
     }
 
-    /// Takes the lane for a change that is not input. A call without a ticket cannot change anything.
+    /// The same desktop once more, with the same lane: to be put behind guards.
+    pub(crate) fn again(&self) -> Desktop {
+        Desktop {
+            screen: self.screen.clone(),
+            elements: self.elements.clone(),
+            windows: self.windows.clone(),
+            apps: self.apps.clone(),
+            audio: self.audio.clone(),
+            system: self.system.clone(),
+            clipboard: self.clipboard.clone(),
+            notifications: self.notifications.clone(),
+            ocr: self.ocr.clone(),
+            scripts: self.scripts.clone(),
+            menus: self.menus.clone(),
+            status_items: self.status_items.clone(),
+            files: self.files.clone(),
+            person: self.person.clone(),
+            choices: self.choices.clone(),
+            lane: self.lane.clone(),
+            input: self.input.clone(),
+            touch: self.touch.clone(),
+            holds: self.holds.clone(),
+            clicks: self.clicks.clone(),
+            ending_holds: AtomicBool::new(false),
+            stop: self.stop.clone(),
+            chord: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn wrap_input(&mut self, wrap: impl FnOnce(Arc<dyn Input>) -> Arc<dyn Input>) {
+        self.input = wrap(self.input.clone());
+    }
+
+    pub(crate) fn wrap_touch(&mut self, wrap: impl FnOnce(Arc<dyn Touch>) -> Arc<dyn Touch>) {
+        self.touch = wrap(self.touch.clone());
+    }
+
+    pub(crate) fn watch_chord(&self, watcher: Watcher) {
+        // There is one desktop for each set of guards, and it is put behind them once.
+        let _ = self.chord.set(watcher);
+    }
+
+    /// Takes the lane for a change that is not input. A call without a ticket cannot change anything, and none can
+    /// while the person has stopped everything.
     pub fn enter(&self, call: &Call) -> Result<()> {
+        self.stop.enter(call)?;
+        self.take_lane(call)
+    }
+
+    fn take_lane(&self, call: &Call) -> Result<()> {
         let ticket = call.ticket().ok_or_else(|| {
             Error::new(crate::Code::Internal, "A call without a place in the lane tried to change something.")
         })?;
@@ -240,7 +294,11 @@ impl Desktop {
         }
         let call = Call::with_timeout(Duration::from_secs(2)).with_ticket(self.lane.draw(ClientId::MAX));
         // The lane may be taken by a call that hangs; then its own deadline frees it.
-        if let Ok(mut hands) = self.input(&call) {
+        let hands = || {
+            self.take_lane(&call)?;
+            Hands::new(&*self.input, &call, &self.holds, &self.clicks)
+        };
+        if let Ok(mut hands) = hands() {
             for held in held.iter().rev() {
                 let _ = hands.take_back(*held);
             }

@@ -123,6 +123,7 @@ struct Shared {
     moved: Condvar,
     faults: Mutex<Vec<(String, Fault)>>,
     listeners: Mutex<Vec<person::Listener>>,
+    presence: Mutex<person::Presence>,
 }
 
 /// What happens to a call instead of what it asks for.
@@ -169,6 +170,7 @@ impl Fake {
             moved: Condvar::new(),
             faults: Mutex::default(),
             listeners: Mutex::default(),
+            presence: Mutex::default(),
         }));
         let missing = |capability: &str| {
             self.missing.contains(&capability).then(|| Missing {

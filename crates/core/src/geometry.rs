@@ -105,6 +105,29 @@ impl Rect {
         )
     }
 
+    /// What is left of it without another rectangle: at most four parts, which do not overlap.
+    pub fn without(&self, other: &Rect) -> Vec<Rect> {
+        let Some(hole) = self.intersection(other) else { return vec![*self] };
+        let across = |from: i64, to: i64| u32::try_from(to - from).unwrap_or(0);
+        let (top, bottom) = (i64::from(hole.y), hole.bottom());
+        let parts = [
+            Rect { height: across(self.y.into(), top), ..*self },
+            Rect { y: hole.y, height: hole.height, width: across(self.x.into(), hole.x.into()), ..*self },
+            Rect {
+                x: i32::try_from(hole.right()).unwrap_or(i32::MAX),
+                y: hole.y,
+                width: across(hole.right(), self.right()),
+                height: hole.height,
+            },
+            Rect {
+                y: i32::try_from(bottom).unwrap_or(i32::MAX),
+                height: across(bottom, self.bottom()),
+                ..*self
+            },
+        ];
+        parts.into_iter().filter(|part| !part.is_empty()).collect()
+    }
+
     /// What both cover, if anything.
     pub fn intersection(&self, other: &Rect) -> Option<Rect> {
         let (x, y) = (self.x.max(other.x), self.y.max(other.y));

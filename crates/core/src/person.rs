@@ -11,7 +11,7 @@ use crate::geometry::Point;
 use crate::input::{Button, Press};
 use crate::key::{Key, Modifier};
 use std::any::Any;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// One thing that was done with an input device.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,6 +81,22 @@ pub trait Person: Send + Sync {
 
     /// Tells `each` of every act from now on, until what this gives is dropped. Nothing is told after that.
     fn watch(&self, call: &Call, each: Each) -> Result<Box<dyn Any + Send + Sync>>;
+
+    /// The same of keys alone: costs nothing while only the pointer moves.
+    fn keys(&self, call: &Call, each: Each) -> Result<Box<dyn Any + Send + Sync>>;
+
+    /// How long ago a person last did something with a device; nothing where none has been used, or there is
+    /// none. `unsupported` where it cannot be known.
+    fn quiet_for(&self, call: &Call) -> Result<Option<Duration>>;
+
+    /// Whether the person has stopped every Deskhand on this display, and how. Asks no display.
+    fn halted(&self) -> Result<Option<String>>;
+
+    /// Stops every Deskhand on this display until [`Person::resume`].
+    fn halt(&self, how: &str) -> Result<()>;
+
+    /// Lets them go on. Whether they were stopped.
+    fn resume(&self) -> Result<bool>;
 }
 
 /// The stand-in where nobody can listen.
@@ -92,5 +108,21 @@ impl Person for NoPerson {
     }
     fn watch(&self, _: &Call, _: Each) -> Result<Box<dyn Any + Send + Sync>> {
         Err(self.0.error())
+    }
+    fn keys(&self, _: &Call, _: Each) -> Result<Box<dyn Any + Send + Sync>> {
+        Err(self.0.error())
+    }
+    fn quiet_for(&self, _: &Call) -> Result<Option<Duration>> {
+        Err(self.0.error())
+    }
+    fn halted(&self) -> Result<Option<String>> {
+        // Nobody is there who could have stopped anything.
+        Ok(None)
+    }
+    fn halt(&self, _: &str) -> Result<()> {
+        Err(self.0.error())
+    }
+    fn resume(&self) -> Result<bool> {
+        Ok(false)
     }
 }

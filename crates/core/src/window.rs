@@ -64,11 +64,24 @@ pub struct Window {
     pub elevated: bool,
 }
 
+/// A window that shows, with what lies outside the list of windows too: menus, panels, tooltips.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layer {
+    /// The window.
+    pub window: Window,
+    /// The parts of the screen that it surely hides from what lies beneath it; less than its bounds where it has
+    /// a shape or can be seen through.
+    pub covers: Vec<Rect>,
+}
+
 /// Sees and arranges windows. A method that changes something returns as soon as the request is made:
 /// the caller reads back what came of it.
 pub trait Windows: Send + Sync {
     /// All windows, the topmost first.
     fn list(&self, call: &Call) -> Result<Vec<Window>>;
+
+    /// Everything that shows, the topmost first; also menus and other windows outside the list.
+    fn layers(&self, call: &Call) -> Result<Vec<Layer>>;
 
     /// The topmost window that shows at a point; also menus and other windows outside the list.
     fn at(&self, call: &Call, point: Point) -> Result<Option<Window>>;
@@ -102,9 +115,12 @@ pub trait WindowWatch: Send {
 }
 
 /// Shared between the desktop and providers that need to know the windows.
-impl<W: Windows> Windows for Arc<W> {
+impl<W: Windows + ?Sized> Windows for Arc<W> {
     fn list(&self, call: &Call) -> Result<Vec<Window>> {
         (**self).list(call)
+    }
+    fn layers(&self, call: &Call) -> Result<Vec<Layer>> {
+        (**self).layers(call)
     }
     fn at(&self, call: &Call, point: Point) -> Result<Option<Window>> {
         (**self).at(call, point)
@@ -134,6 +150,9 @@ pub struct NoWindows(pub crate::desktop::Missing);
 
 impl Windows for NoWindows {
     fn list(&self, _: &Call) -> Result<Vec<Window>> {
+        Err(self.0.error())
+    }
+    fn layers(&self, _: &Call) -> Result<Vec<Layer>> {
         Err(self.0.error())
     }
     fn at(&self, _: &Call, _: Point) -> Result<Option<Window>> {

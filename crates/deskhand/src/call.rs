@@ -1,6 +1,7 @@
 //! The one path that every request takes: name and JSON in, a reply and one log line out.
 
 use crate::arguments;
+use crate::consent::{self, Ask};
 use crate::encode;
 use crate::images::Images;
 use crate::log;
@@ -15,7 +16,7 @@ use crate::tool::{Bound, Effect, Group, Reply, Row, Tool};
 use crate::tools;
 use deskhand_core::call::Cancellation;
 use deskhand_core::lane::{ClientId, Ticket};
-use deskhand_core::{Call, Code, Desktop, Error, Result};
+use deskhand_core::{Call, Code, Desktop, Error, Guards, Result};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
@@ -40,6 +41,10 @@ pub struct Config {
     pub settle: Duration,
     /// How long a window manager gets to do what it was asked.
     pub window_patience: Duration,
+    /// What stands between calls and the person's desktop.
+    pub guards: Guards,
+    /// How long the person gets to answer when they are asked for their consent.
+    pub consent_patience: Duration,
 }
 
 impl Default for Config {
@@ -51,6 +56,8 @@ impl Default for Config {
             write_folders: std::env::current_dir().ok().into_iter().chain([std::env::temp_dir()]).collect(),
             settle: Duration::from_millis(100),
             window_patience: Duration::from_millis(2000),
+            guards: Guards::default(),
+            consent_patience: consent::PATIENCE,
         }
     }
 }
@@ -92,6 +99,8 @@ pub struct Client {
     pub name: Mutex<String>,
     /// The session that it has anyway.
     pub session: Arc<Session>,
+    /// How the person behind it is asked, if they can be.
+    pub asker: Mutex<Option<Arc<dyn Ask>>>,
     server: Arc<Server>,
     outbox: Mutex<Option<Arc<dyn Outbox>>>,
     /// The groups that are listed for it besides its profile.
@@ -172,6 +181,8 @@ pub struct Prepared {
     bound: Result<Bound>,
     /// As the log shows them.
     arguments: Value,
+    /// As the person sees them who is asked for consent.
+    asked: Value,
     call: Call,
     client: Arc<Client>,
     correlation: String,
@@ -208,11 +219,16 @@ pub struct Context<'a> {
     pub correlation: String,
     /// How to tell the client how far it has come, if it wants to know.
     pub progress: Option<Progress>,
+    /// The arguments, where the person may be asked about them.
+    asked: Value,
+    /// The rules by which the person was asked about this call, and agreed.
+    agreed: Mutex<Vec<String>>,
 }
 
 impl Server {
     /// A server for a desktop.
     pub fn new(desktop: Arc<Desktop>, config: Config) -> Arc<Server> {
+        let desktop = desktop.guarded(&config.guards);
         let observations = Arc::new(Observations::default());
         Arc::new(Server {
             sessions: Sessions::new(desktop.clone(), observations.clone()),
@@ -237,6 +253,7 @@ impl Server {
             id,
             session: Session::own(id),
             name: Mutex::new(name.into()),
+            asker: Mutex::new(None),
             server: self.clone(),
             outbox: Mutex::default(),
             more: Mutex::default(),
@@ -260,7 +277,7 @@ impl Server {
         let (row, arguments) = tools::find(name, arguments)?;
         let number = self.next_call.fetch_add(1, Ordering::Relaxed);
         let correlation = correlation.unwrap_or_else(|| format!("c{}-{number}", client.id));
-        let (bound, arguments) = bind(row, arguments);
+        let (bound, arguments, asked) = self.bind(row, arguments);
         let (effect, patience) =
             bound.as_ref().map_or((Effect::Read, Duration::ZERO), |bound| (bound.effect, bound.patience));
         let timeout = match bound.as_ref().ok().and_then(|bound| bound.timeout) {
@@ -279,6 +296,7 @@ impl Server {
             row,
             bound,
             arguments,
+            asked,
             call,
             client: client.clone(),
             correlation,
@@ -322,7 +340,7 @@ impl Server {
     }
 
     fn run_unless(&self, refusal: Option<Error>, prepared: Prepared) -> Result<Reply> {
-        let Prepared { row, bound, arguments, call, client, correlation, follow, progress } = prepared;
+        let Prepared { row, bound, arguments, asked, call, client, correlation, follow, progress } = prepared;
         let started = Instant::now();
         let effect = bound.as_ref().map_or(row.effect, |bound| bound.effect);
         let session = bound.as_ref().ok().and_then(|bound| bound.session.as_deref());
@@ -338,6 +356,8 @@ impl Server {
             session: &in_use,
             correlation,
             progress,
+            asked,
+            agreed: Mutex::default(),
         };
         let result = std::panic::catch_unwind(AssertUnwindSafe(|| {
             if let Some(refusal) = refusal {
@@ -350,9 +370,38 @@ impl Server {
             cx.enter(row, bound)
         }))
         .unwrap_or_else(|panic| Err(panicked(row, &*panic)))
-        .map_err(|error| row.shape(&arguments, error));
+        .map_err(|error| row.shape(&arguments, cx.told_apart(error)));
         self.log(&cx, row, effect, &arguments, started, &result);
+        drop(cx);
+        if result.as_ref().is_err_and(|error| error.code == Code::PausedByUser) {
+            // The person has the desktop now: nothing that was held across calls stays in their way.
+            self.desktop.release_client(client.id);
+        }
         result
+    }
+
+    /// Binds arguments, and says how the log shows them, and the person who is asked: under our names, so that
+    /// secrets are known by theirs.
+    fn bind(&self, row: &Row, arguments: Value) -> (Result<Bound>, Value, Value) {
+        match arguments::rewrite(row, arguments) {
+            Ok(arguments) => {
+                let mut secret = row.secret.to_vec();
+                let known = &row.input_schema()["properties"];
+                let names = arguments.as_object().into_iter().flat_map(|object| object.keys());
+                // What a tool with secrets does not know may be a secret under a misspelled name.
+                secret.extend(
+                    names
+                        .map(String::as_str)
+                        .filter(|name| !row.secret.is_empty() && known.get(name).is_none()),
+                );
+                let shown = log::redact(&arguments, &secret);
+                // Who is to agree has to see all of it.
+                let asks = !self.config.policy.confirm.is_empty();
+                let asked = if asks { arguments.clone() } else { Value::Null };
+                (row.bind_rewritten(arguments), shown, asked)
+            }
+            Err(error) => (Err(error), Value::Null, Value::Null),
+        }
     }
 
     fn log(
@@ -404,7 +453,7 @@ impl Context<'_> {
     pub fn call<T: Tool>(&self, tool: T) -> Result<T::Output> {
         let row = tools::row(T::NAME)
             .ok_or_else(|| Error::new(Code::Internal, "A tool is missing from the table."))?;
-        self.server.config.policy.check(row, tool.effect())?;
+        self.gate(row, tool.effect())?;
         if tool.effect().takes_lane() {
             self.desktop.enter(&self.call)?;
         }
@@ -416,7 +465,7 @@ impl Context<'_> {
     pub fn call_by_name(&self, name: &str, arguments: Value, place: usize) -> Result<Reply> {
         let started = Instant::now();
         let (row, arguments) = tools::find(name, arguments).ok_or_else(|| unknown_tool(name))?;
-        let (bound, arguments) = bind(row, arguments);
+        let (bound, arguments, asked) = self.server.bind(row, arguments);
         let effect = bound.as_ref().map_or(row.effect, |bound| bound.effect);
         let session = bound.as_ref().ok().and_then(|bound| bound.session.clone());
         let other = session.map(|name| self.server.sessions.enter(&self.client.session, Some(&name)));
@@ -436,19 +485,50 @@ impl Context<'_> {
             session: other.as_deref().unwrap_or(self.session),
             correlation: format!("{}.{place}", self.correlation),
             progress: self.progress.clone(),
+            asked,
+            // A person who agreed to the whole has not seen what each part comes to.
+            agreed: Mutex::default(),
         };
-        let result =
-            bound.and_then(|bound| cx.enter(row, bound)).map_err(|error| row.shape(&arguments, error));
+        let result = bound
+            .and_then(|bound| cx.enter(row, bound))
+            .map_err(|error| row.shape(&arguments, cx.told_apart(error)));
         self.server.log(&cx, row, effect, &arguments, started, &result);
         result
     }
 
     fn enter(&self, row: &Row, bound: Bound) -> Result<Reply> {
-        self.server.config.policy.check(row, bound.effect)?;
+        self.gate(row, bound.effect)?;
         if bound.effect.takes_lane() {
             self.desktop.enter(&self.call)?;
         }
         (bound.run)(self)
+    }
+
+    /// The gate: whether the configuration allows it, and the person where they want to be asked. Others go on
+    /// meanwhile.
+    fn gate(&self, row: &Row, effect: Effect) -> Result<()> {
+        let config = &self.server.config;
+        config.policy.check(row, effect)?;
+        let Some(rule) = config.policy.asks(row, effect) else { return Ok(()) };
+        let agreed = || self.agreed.lock().unwrap_or_else(PoisonError::into_inner);
+        if agreed().iter().any(|other| other == rule) {
+            return Ok(());
+        }
+        let asker = self.client.asker.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.aside(|| {
+            let patience = config.consent_patience;
+            consent::require(asker.as_deref(), &self.call, row, effect, rule, &self.asked, patience)
+        })?;
+        agreed().push(rule.to_owned());
+        Ok(())
+    }
+
+    /// A call that the person has called off is told apart from one that its client has.
+    fn told_apart(&self, error: Error) -> Error {
+        if error.code == Code::Cancelled && self.call.cancellation().is_stopped() {
+            return self.call.stopped("this call was being made");
+        }
+        error
     }
 
     /// Lets other calls act while this one merely waits.
@@ -457,24 +537,6 @@ impl Context<'_> {
             Ticket::step_aside(ticket);
         }
         wait()
-    }
-}
-
-/// Binds arguments, and says how the log shows them: under our names, so that secrets are known by theirs.
-fn bind(row: &Row, arguments: Value) -> (Result<Bound>, Value) {
-    match arguments::rewrite(row, arguments) {
-        Ok(arguments) => {
-            let mut secret = row.secret.to_vec();
-            let known = &row.input_schema()["properties"];
-            let names = arguments.as_object().into_iter().flat_map(|object| object.keys());
-            // What a tool with secrets does not know may be a secret under a misspelled name.
-            secret.extend(
-                names.map(String::as_str).filter(|name| !row.secret.is_empty() && known.get(name).is_none()),
-            );
-            let shown = log::redact(&arguments, &secret);
-            (row.bind_rewritten(arguments), shown)
-        }
-        Err(error) => (Err(error), Value::Null),
     }
 }
 

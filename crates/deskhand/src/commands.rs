@@ -7,11 +7,11 @@ use deskhand::connect::{ConnectOptions, Session, System, connect};
 use deskhand::mcp;
 use deskhand::profiles::Shown;
 use deskhand::tool::{Reply, Row};
-use deskhand::{demo, doctor, encode, log, tools};
+use deskhand::{consent, demo, doctor, encode, guards, log, tools};
 use deskhand_core::{Code, Desktop, Result};
 use serde_json::{Map, Value, json};
 use std::io::Read;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 /// `deskhand serve`. Serves without a display, too: then every tool says how to come by one, which the
 /// client shows, while the standard error of a server that will not start is shown by few.
@@ -26,11 +26,23 @@ pub fn serve(arguments: ServeArguments) -> Result<ExitCode, Failure> {
     if let Some(missing) = &session.missing {
         log::line("error", "session", json!({ "message": missing.reason, "remedy": missing.remedy }));
     }
-    let config = arguments.limits.config();
+    let config = arguments.limits.config(place.is_private());
+    if config.guards.chord.is_some() {
+        match desktop.person.resume() {
+            Ok(true) => {
+                log::line("info", "resumed", json!({ "message": "The person had stopped Deskhand before." }))
+            }
+            Ok(false) => {}
+            Err(error) => {
+                log::line("error", "resumed", json!({ "message": error.message, "os": error.detail.os }))
+            }
+        }
+    }
     log::line(
         "info",
         "start",
         json!({
+            "guards": guards::fields(&config),
             "version": env!("CARGO_PKG_VERSION"),
             "profile": profile.name(),
             "read_only": config.policy.read_only.then_some(true),
@@ -73,7 +85,8 @@ pub fn call(arguments: CallArguments) -> Result<ExitCode, Failure> {
     if arguments.verbose {
         place.session.notes.iter().for_each(|note| terminal::complain(note));
     }
-    let server = Server::new(place.desktop.clone(), arguments.limits.config());
+    let private = place.is_private();
+    let server = Server::new(place.desktop.clone(), arguments.limits.config(private));
     let result = run(&server, name, given).map_err(Failure::Refused)?;
     let failed = result.is_err();
     if place.outlives_us()
@@ -92,6 +105,11 @@ pub fn call(arguments: CallArguments) -> Result<ExitCode, Failure> {
 /// Runs the call; Ctrl-C calls it off, so that nothing stays pressed.
 fn run(server: &Arc<Server>, name: &str, given: Value) -> Result<Result<Reply>> {
     let client = server.client("command line");
+    #[cfg(unix)]
+    if !server.config.policy.confirm.is_empty() {
+        let asker = consent::Terminal::open().map(|terminal| Arc::new(terminal) as Arc<dyn consent::Ask>);
+        *client.asker.lock().unwrap_or_else(PoisonError::into_inner) = asker;
+    }
     let prepared =
         server.prepare(&client, name, given, None).ok_or_else(|| deskhand::call::unknown_tool(name))?;
     let cancellation = prepared.cancellation();
@@ -320,7 +338,7 @@ fn page(row: &'static Row) -> String {
 }
 
 /// `deskhand doctor`.
-pub fn doctor(arguments: &DoctorArguments) -> Result<ExitCode, Failure> {
+pub fn doctor(arguments: DoctorArguments) -> Result<ExitCode, Failure> {
     log::silence();
     let place = open(&arguments.place)?;
     if arguments.fix {
@@ -330,16 +348,33 @@ pub fn doctor(arguments: &DoctorArguments) -> Result<ExitCode, Failure> {
         );
     }
     let findings = doctor::examine(&place.desktop);
+    let config = arguments.limits.config(place.is_private());
+    let guards = guards::sentences(&place.desktop, &config);
     let text = match arguments.output {
-        OutputForm::Json => format!("{:#}", json!({ "session": place.session.notes, "findings": findings })),
+        OutputForm::Json => {
+            format!("{:#}", json!({ "session": place.session.notes, "findings": findings, "guards": guards }))
+        }
         OutputForm::Text => {
             let mut text: String = place.session.notes.iter().map(|note| format!("{note}\n")).collect();
             text.push_str(&doctor::report(&findings));
+            guards.iter().for_each(|guard| text.push_str(&format!("    {guard}\n")));
             text
         }
     };
     terminal::say(&text);
     Ok(if doctor::is_well(&findings) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// `deskhand resume`.
+pub fn resume(arguments: &ResumeArguments) -> Result<ExitCode, Failure> {
+    log::silence();
+    let place = open(&arguments.place)?;
+    if let Some(missing) = &place.session.missing {
+        return Err(Failure::Refused(missing.error()));
+    }
+    let was = place.desktop.person.resume().map_err(Failure::Refused)?;
+    terminal::say(if was { "Deskhand goes on." } else { "It was not stopped." });
+    Ok(ExitCode::SUCCESS)
 }
 
 /// `deskhand desktop`.
@@ -377,6 +412,14 @@ struct Place {
 }
 
 impl Place {
+    /// Whether it is a desktop of Deskhand's own, which no person uses.
+    fn is_private(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        return self.private.is_some() || std::env::var_os(deskhand_linux::PRIVATE_MARK).is_some();
+        #[cfg(not(target_os = "linux"))]
+        false
+    }
+
     /// Whether the desktop is still there when this process has ended.
     fn outlives_us(&self) -> bool {
         #[cfg(target_os = "linux")]

@@ -3,10 +3,12 @@
 pub mod arguments;
 pub mod call;
 pub mod connect;
+pub mod consent;
 pub mod demo;
 pub mod doctor;
 pub mod encode;
 pub mod files;
+pub mod guards;
 pub mod images;
 pub mod line;
 pub mod log;

@@ -8,7 +8,8 @@ use deskhand::call::Config;
 use deskhand::policy::Policy;
 use deskhand::profiles::Profile;
 use deskhand::terminal;
-use deskhand_core::{Error, Size};
+use deskhand_core::guard::{AppRules, Chord};
+use deskhand_core::{Error, Guards, Size};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -48,6 +49,7 @@ enum Command {
     Tools(ToolsArguments),
     Doctor(DoctorArguments),
     Desktop(DesktopArguments),
+    Resume(ResumeArguments),
     Demo(DemoArguments),
     Completions(CompletionsArguments),
 }
@@ -141,12 +143,23 @@ struct ToolsArguments {
 struct DoctorArguments {
     #[command(flatten)]
     place: PlaceArguments,
+    #[command(flatten)]
+    limits: LimitArguments,
     /// Mend what can be mended: switches accessibility on in the session.
     #[arg(long)]
     fix: bool,
     /// How the findings are printed.
     #[arg(long, short, value_enum, default_value_t)]
     output: OutputForm,
+}
+
+/// Let Deskhand go on after it was stopped at the desktop by holding a key down (Escape).
+///
+/// Every Deskhand on the display goes on. Holding the key down once more does the same.
+#[derive(Args)]
+struct ResumeArguments {
+    #[command(flatten)]
+    place: PlaceArguments,
 }
 
 /// Watch Deskhand work real applications on a private desktop, step by step.
@@ -223,6 +236,35 @@ struct LimitArguments {
     #[arg(long, value_name = "NAME", value_delimiter = ',', env = "DESKHAND_DENY", hide_env_values = true,
         value_parser = rule)]
     deny: Vec<String>,
+    /// Ask the person before each call of a tool, a group or an effect (script); may be repeated.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', env = "DESKHAND_CONFIRM", hide_env_values = true,
+        value_parser = rule)]
+    confirm: Vec<String>,
+    /// Work only this application (desktop entry, window class or process); may be repeated.
+    #[arg(long, value_name = "APP", value_delimiter = ',', env = "DESKHAND_ALLOW_APP", hide_env_values = true,
+        value_parser = application)]
+    allow_app: Vec<String>,
+    /// Do not work this application; it can still be seen. May be repeated.
+    #[arg(long, value_name = "APP", value_delimiter = ',', env = "DESKHAND_DENY_APP", hide_env_values = true,
+        value_parser = application)]
+    deny_app: Vec<String>,
+    /// Neither work nor see this application: its windows are not listed and masked in pictures. May be repeated.
+    #[arg(long, value_name = "APP", value_delimiter = ',', env = "DESKHAND_HIDE_APP", hide_env_values = true,
+        value_parser = application)]
+    hide_app: Vec<String>,
+    /// Make input only after the person has been quiet for so long, 0 for at once; 1000 by default on your own
+    /// desktop, 0 on a private one.
+    #[arg(long, value_name = "N", env = "DESKHAND_YIELD_MS", hide_env_values = true,
+        value_parser = clap::value_parser!(u64).range(..=60_000))]
+    yield_ms: Option<u64>,
+    /// The key that stops everything when you hold it down for so many milliseconds, or off; escape:1000 by default
+    /// on your own desktop, off on a private one.
+    #[arg(long, value_name = "KEY:MS", env = "DESKHAND_STOP_CHORD", hide_env_values = true, value_parser = chord)]
+    stop_chord: Option<ChordOrOff>,
+    /// How long you get to answer when you are asked, in milliseconds.
+    #[arg(long, value_name = "N", env = "DESKHAND_CONFIRM_TIMEOUT_MS", hide_env_values = true,
+        hide_short_help = true, value_parser = clap::value_parser!(u64).range(100..=3_600_000))]
+    confirm_timeout_ms: Option<u64>,
     /// The time limit of calls that name none, in milliseconds.
     #[arg(long, value_name = "N", env = "DESKHAND_TIMEOUT_MS", hide_env_values = true,
         value_parser = clap::value_parser!(u64).range(1..))]
@@ -277,12 +319,52 @@ impl ValueEnum for ProfileName {
     }
 }
 
+/// A chord, or none.
+#[derive(Clone, Copy, Debug)]
+struct ChordOrOff(Option<Chord>);
+
+fn chord(text: &str) -> Result<ChordOrOff, String> {
+    if text.trim().eq_ignore_ascii_case("off") {
+        return Ok(ChordOrOff(None));
+    }
+    text.parse().map(|chord| ChordOrOff(Some(chord))).map_err(|error: Error| match error.detail.expected {
+        Some(expected) => format!("{} Expected: {expected}, or off", error.message),
+        None => format!("{} Expected: a key and milliseconds, as in escape:1000, or off", error.message),
+    })
+}
+
+/// An empty name would mean nobody.
+fn application(text: &str) -> Result<String, String> {
+    let name = text.trim();
+    if name.is_empty() { Err("an application's name is empty".to_owned()) } else { Ok(name.to_owned()) }
+}
+
+/// How long a person has to be quiet on their own desktop before input is made: longer than the pauses of somebody
+/// who types, and a fifth of the time limit of input.
+const QUIET: Duration = Duration::from_secs(1);
+
 impl LimitArguments {
-    fn config(self) -> Config {
+    /// A desktop of nobody's but Deskhand's has no person to make way for.
+    fn config(self, private: bool) -> Config {
+        let usual_quiet = if private { Duration::ZERO } else { QUIET };
+        let usual_chord = (!private).then(Chord::default);
         let mut config = Config {
-            policy: Policy { read_only: self.read_only, allow: self.allow, deny: self.deny },
+            policy: Policy {
+                read_only: self.read_only,
+                allow: self.allow,
+                deny: self.deny,
+                confirm: self.confirm,
+            },
+            guards: Guards {
+                apps: AppRules { allow: self.allow_app, deny: self.deny_app, hide: self.hide_app },
+                quiet: self.yield_ms.map_or(usual_quiet, Duration::from_millis),
+                chord: self.stop_chord.map_or(usual_chord, |chord| chord.0),
+            },
             ..Config::default()
         };
+        if let Some(ms) = self.confirm_timeout_ms {
+            config.consent_patience = Duration::from_millis(ms);
+        }
         if let Some(ms) = self.timeout_ms {
             config.timeout = Duration::from_millis(ms);
             config.input_timeout = config.timeout;
@@ -340,8 +422,9 @@ fn main() -> ExitCode {
         Command::Serve(arguments) => commands::serve(arguments),
         Command::Call(arguments) => commands::call(arguments),
         Command::Tools(arguments) => commands::tools(&arguments),
-        Command::Doctor(arguments) => commands::doctor(&arguments),
+        Command::Doctor(arguments) => commands::doctor(arguments),
         Command::Desktop(arguments) => commands::desktop(arguments),
+        Command::Resume(arguments) => commands::resume(&arguments),
         Command::Demo(arguments) => commands::demo(&arguments),
         Command::Completions(arguments) => {
             let mut script = Vec::new();

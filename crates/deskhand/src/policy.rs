@@ -1,6 +1,6 @@
 //! The gate: what a call would do against what Deskhand was started to allow.
 
-use crate::tool::{Effect, Row};
+use crate::tool::{Effect, Group, Row};
 use deskhand_core::{Code, Error, Result};
 
 /// What may be listed and called.
@@ -12,6 +12,8 @@ pub struct Policy {
     pub allow: Vec<String>,
     /// Tools, groups or effects that are off.
     pub deny: Vec<String>,
+    /// Tools, groups or effects that the person is asked about before each call.
+    pub confirm: Vec<String>,
 }
 
 impl Policy {
@@ -22,11 +24,20 @@ impl Policy {
         };
         if self.read_only && effect != Effect::Read {
             return denied(
-                format!("{} would {}, and Deskhand was started with --read-only.", row.name, verb(effect)),
+<<<<<<< HEAD
+                format!("{} would {}, and Deskhand was started with --read-only.", row.name, Policy::verb(effect)),
                 match row.least {
                     Effect::Read => "Leave out or turn off the parameter that makes it more than looking.",
                     _ => "Start it without --read-only to allow this.",
                 },
+=======
+                format!(
+                    "{} would {}, and Deskhand was started with --read-only.",
+                    row.name,
+                    Policy::verb(effect)
+                ),
+                "Start it without --read-only to allow this.",
+>>>>>>> 6a70bdd (Prove the guards on real displays, at the doors and in memory, and say what they do not cover)
             );
         }
         if let Some(rule) = self.deny.iter().find(|rule| names(rule, row, effect)) {
@@ -51,9 +62,32 @@ impl Policy {
         Ok(())
     }
 
+    /// The rule by which the person is asked before such a call. A call that is made of others is asked about only
+    /// by its own name or group: each of its parts is asked about on its own.
+    pub fn asks(&self, row: &Row, effect: Effect) -> Option<&str> {
+        let of_others = row.group == Group::Steps && effect.takes_lane();
+        let by_effect = |rule: &str| rule == "shell" || Effect::ALL.iter().any(|effect| effect.name() == rule);
+        let concerns = |rule: &&String| {
+            let plain = rule.trim().to_ascii_lowercase();
+            names(rule, row, effect) && !(of_others && by_effect(&plain))
+        };
+        self.confirm.iter().find(concerns).map(String::as_str)
+    }
+
     /// Whether a tool is listed: whether anything that it does is allowed.
     pub fn lists(&self, row: &Row) -> bool {
         self.check(row, row.least).is_ok()
+    }
+
+    /// What a call with this effect does, in a sentence.
+    pub const fn verb(effect: Effect) -> &'static str {
+        match effect {
+            Effect::Read => "look",
+            Effect::File => "write a file",
+            Effect::Change => "change the desktop",
+            Effect::Input => "make input",
+            Effect::Script => "run code",
+        }
     }
 
     /// Whether programs that interpret code (shells, Python …) may be started.
@@ -85,14 +119,4 @@ fn names(rule: &str, row: &Row, effect: Effect) -> bool {
         || rule == effect.name()
         || rule == format!("{:?}", row.group).to_ascii_lowercase()
         || (rule == "shell" && effect == Effect::Script)
-}
-
-const fn verb(effect: Effect) -> &'static str {
-    match effect {
-        Effect::Read => "look",
-        Effect::File => "write a file",
-        Effect::Change => "change the desktop",
-        Effect::Input => "make input",
-        Effect::Script => "run code",
-    }
 }

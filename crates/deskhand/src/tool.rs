@@ -147,6 +147,7 @@ pub const COMMON_ERRORS: &[Code] = &[
     Code::Unsupported,
     Code::Timeout,
     Code::Cancelled,
+    Code::PausedByUser,
     Code::DeniedByPolicy,
     Code::Backend,
     Code::Internal,

@@ -163,3 +163,68 @@ fn listening_costs_nothing_at_rest_and_says_when_the_server_has_gone() {
     let error = XPerson::new(&display).devices(&call()).unwrap_err();
     assert_eq!(error.code, Code::Backend, "{error:?}");
 }
+
+#[test]
+fn how_long_a_person_has_been_quiet_is_told_apart_from_our_own_input() {
+    let Some(xorg) = Xorg::start("person-quiet", &mouse_and_keyboard()) else { return };
+    let mut hand = Hand::at(&xorg);
+    let person = XPerson::new(&xorg.display);
+    hand.tap(ESCAPE);
+    let quiet = |person: &XPerson| person.quiet_for(&call()).unwrap().expect("a device was used");
+    assert!(quiet(&person) < Duration::from_millis(500));
+    call()
+        .until("a person being quiet", || Ok((Duration::from_millis(400) < quiet(&person)).then_some(())))
+        .unwrap();
+    // Ours counts as nothing.
+    let before = quiet(&person);
+    let input = XInput::new(&xorg.display, Session::none());
+    let locked = input.lock(&call()).unwrap();
+    input.move_to(&call(), Point::new(700, 600)).unwrap();
+    input.click(&call(), Button::Left).unwrap();
+    input.key(&call(), Key::Char('x'), Press::Down).unwrap();
+    input.key(&call(), Key::Char('x'), Press::Up).unwrap();
+    drop(locked);
+    assert!(before <= quiet(&person));
+    for act in [
+        (|hand: &mut Hand| hand.point(50, 60)) as fn(&mut Hand),
+        |hand| hand.press(5),
+        |hand| hand.tap(ESCAPE),
+    ] {
+        let long = Duration::from_millis(150);
+        call().until("a person being quiet", || Ok((long < quiet(&person)).then_some(()))).unwrap();
+        act(&mut hand);
+        assert!(quiet(&person) < long);
+    }
+    let started = Instant::now();
+    for _ in 0..100 {
+        quiet(&person);
+    }
+    eprintln!("asking costs {:?}", started.elapsed() / 100);
+
+    // Keys alone.
+    let (tell, told) = std::sync::mpsc::channel();
+    let watching = person.keys(&call(), Box::new(move |act| drop(tell.send(act)))).unwrap();
+    hand.click(300, 300);
+    hand.tap(ESCAPE);
+    for press in [Press::Down, Press::Up] {
+        let What::Key(stroke, pressed) = next(&told).what else { panic!("a key is told first") };
+        assert_eq!((stroke.key, pressed), (Some(Key::Named(NamedKey::Escape)), press));
+    }
+    drop(watching);
+}
+
+#[test]
+fn that_a_person_has_stopped_everything_is_kept_with_the_display() {
+    let (one, other) = (XPerson::new(":196"), XPerson::new("unix:196.0"));
+    let elsewhere = XPerson::new(":197");
+    one.resume().unwrap();
+    assert_eq!(one.halted().unwrap(), None);
+    one.halt("escape was held for 1000 ms").unwrap();
+    one.halt("escape was held").unwrap();
+    assert_eq!(XPerson::new(":196").halted().unwrap().as_deref(), Some("escape was held"));
+    assert_eq!(elsewhere.halted().unwrap(), None);
+    drop(other);
+    assert!(XPerson::new(":196").resume().unwrap());
+    assert!(!one.resume().unwrap());
+    assert_eq!(one.halted().unwrap(), None);
+}

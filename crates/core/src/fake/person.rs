@@ -10,7 +10,7 @@ use crate::key::{Key, Modifier, NamedKey};
 use crate::person::{Act, Device, Each, Keystroke, Person, What};
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Somebody who is told, as long as they care to be.
 pub(super) type Listener = Weak<Mutex<Each>>;
@@ -28,6 +28,43 @@ impl Person for Provider {
         self.listeners().push(Arc::downgrade(&each));
         Ok(Box::new(each))
     }
+
+    fn keys(&self, call: &Call, mut each: Each) -> Result<Box<dyn Any + Send + Sync>> {
+        self.watch(
+            call,
+            Box::new(move |act| match act {
+                Ok(Act { what: What::Key(..), .. }) | Err(_) => each(act),
+                Ok(_) => {}
+            }),
+        )
+    }
+
+    fn quiet_for(&self, call: &Call) -> Result<Option<Duration>> {
+        drop(self.enter(call, "person.quiet_for")?);
+        Ok(self.presence().acted.map(|acted| acted.elapsed()))
+    }
+
+    fn halted(&self) -> Result<Option<String>> {
+        Ok(self.presence().halted.clone())
+    }
+
+    fn halt(&self, how: &str) -> Result<()> {
+        self.presence().halted = Some(how.to_owned());
+        Ok(())
+    }
+
+    fn resume(&self) -> Result<bool> {
+        Ok(self.presence().halted.take().is_some())
+    }
+}
+
+/// What is known of the person.
+#[derive(Default)]
+pub(super) struct Presence {
+    /// When they last did something.
+    acted: Option<Instant>,
+    /// They have stopped everything.
+    halted: Option<String>,
 }
 
 impl Provider {
@@ -35,8 +72,15 @@ impl Provider {
         self.0.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn presence(&self) -> std::sync::MutexGuard<'_, Presence> {
+        self.0.presence.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Tells everybody who listens what was just done, or is about to reach the applications.
     pub(super) fn tell(&self, from_person: bool, what: What) {
+        if from_person {
+            self.presence().acted = Some(Instant::now());
+        }
         let listeners = self.listeners().clone();
         if listeners.is_empty() {
             return;
@@ -70,6 +114,11 @@ impl Provider {
 }
 
 impl Control {
+    /// Whether anybody listens to the devices.
+    pub fn is_heard(&self) -> bool {
+        self.0.listeners().iter().any(|listener| 0 < listener.strong_count())
+    }
+
     /// A person moves the pointer.
     pub fn person_points(&self, to: Point) {
         self.0.world().move_pointer(to);

@@ -6,7 +6,7 @@ use crate::call::Call;
 use crate::error::{Code, Error, Result};
 use crate::geometry::{Point, Rect, Size};
 use crate::watch::Bell;
-use crate::window::{Window, WindowId, WindowState, WindowWatch, Windows};
+use crate::window::{Layer, Window, WindowId, WindowState, WindowWatch, Windows};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,6 +47,13 @@ impl Windows for Provider {
         let world = self.enter(call, "windows.list")?;
         let listed = world.windows.iter().filter(|window| !window.popup);
         Ok(listed.filter_map(|window| world.described(window.id)).collect())
+    }
+
+    fn layers(&self, call: &Call) -> Result<Vec<Layer>> {
+        let world = self.enter(call, "windows.layers")?;
+        let shown = world.windows.iter().filter(|window| window.shows());
+        let layer = |window: Window| Layer { covers: vec![window.bounds], window };
+        Ok(shown.filter_map(|window| world.described(window.id)).map(layer).collect())
     }
 
     fn at(&self, call: &Call, point: Point) -> Result<Option<Window>> {

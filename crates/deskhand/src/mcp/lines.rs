@@ -9,13 +9,14 @@
 
 use super::Options;
 use crate::call::{Client, Outbox, Prepared, Progress, Server, unknown_tool};
+use crate::consent::{Answer, Ask};
 use crate::encode;
 use crate::line::Line;
 use crate::log;
 use crate::profiles::Profile;
 use crate::tool::Reply;
-use deskhand_core::Result;
 use deskhand_core::call::Cancellation;
+use deskhand_core::{Call, Error, Result};
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
@@ -98,6 +99,9 @@ struct Open {
     last_batch: u64,
     /// The negotiated version, or nothing before `initialize`.
     version: Option<ProtocolVersion>,
+    /// What was asked of the client and is not answered yet.
+    questions: HashMap<String, std::sync::mpsc::Sender<Value>>,
+    last_question: u64,
 }
 
 /// A request that is not answered yet.
@@ -347,7 +351,10 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             Some(Value::String(method)) => method,
             Some(_) => return invalid(usable, "The method has to be a string."),
             None if object.contains_key("result") || object.contains_key("error") => {
-                // An answer: nothing was asked, so nothing waits for it.
+                // An answer: to a question of ours, or to nothing that waits for it.
+                if let Some(id) = id.as_ref().and_then(Value::as_str) {
+                    self.wire.answered(id, object);
+                }
                 self.wire.unanswered(batch);
                 return None;
             }
@@ -461,6 +468,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         if method == "initialize" {
             let params = with_defaults(params.unwrap_or_default());
             self.wire.agree(&params);
+            let asker = asks_forms(&params).then(|| Arc::new(Elicitation(self.wire.clone())) as Arc<dyn Ask>);
+            *self.client.asker.lock().unwrap_or_else(PoisonError::into_inner) = asker;
             if let Some(name) = params["clientInfo"]["name"].as_str() {
                 name.clone_into(&mut self.client.name.lock().unwrap_or_else(PoisonError::into_inner));
             }
@@ -493,6 +502,44 @@ fn with_defaults(mut params: Map<String, Value>) -> Value {
         info.entry("version").or_insert(json!("unknown"));
     }
     Value::Object(params)
+}
+
+/// Whether a client can put a form before its user. Who names no mode means forms: there was nothing else at first.
+fn asks_forms(params: &Value) -> bool {
+    let modes = params.pointer("/capabilities/elicitation").and_then(Value::as_object);
+    modes.is_some_and(|modes| modes.is_empty() || modes.contains_key("form"))
+}
+
+/// Asks the user of a client through `elicitation/create`.
+struct Elicitation(Arc<Wire>);
+
+impl Ask for Elicitation {
+    fn ask(&self, call: &Call, question: &str) -> Result<Answer> {
+        let (id, answers) = self.0.ask(
+            "elicitation/create",
+            &json!({
+                "message": question,
+                "requestedSchema": {
+                    "type": "object",
+                    "properties": { "allow": { "type": "boolean", "title": "Allow it" } },
+                    "required": ["allow"],
+                },
+            }),
+        );
+        let answer = call.until("waiting for the person's answer", || Ok(answers.try_recv().ok()));
+        let answer = answer.inspect_err(|error| self.0.unask(&id, &error.message))?;
+        let Some(result) = answer.get("result") else {
+            let why =
+                answer.pointer("/error/message").and_then(Value::as_str).unwrap_or("It did not say why.");
+            return Err(Error::backend("The client did not put the question to its user.").os(why));
+        };
+        let allowed = result.pointer("/content/allow") == Some(&Value::Bool(true));
+        Ok(match result.get("action").and_then(Value::as_str) {
+            Some("accept") if allowed => Answer::Yes,
+            Some("accept" | "decline") => Answer::No,
+            _ => Answer::Dismissed,
+        })
+    }
 }
 
 /// The id of a request whose line is cut off, if it stands before the cut.
@@ -618,6 +665,38 @@ impl Wire {
             if let Some(cancellation) = &request.cancellation {
                 cancellation.cancel();
             }
+        }
+    }
+
+    /// Asks the client something. Its answer, with a `result` or an `error`, comes through the channel.
+    fn ask(&self, method: &str, params: &Value) -> (String, std::sync::mpsc::Receiver<Value>) {
+        let (tell, answers) = std::sync::mpsc::channel();
+        let mut open = self.open();
+        open.last_question += 1;
+        let id = format!("deskhand-{}", open.last_question);
+        open.questions.insert(id.clone(), tell);
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        self.deliver(&mut open, None, Some(Line::from(request.to_string())));
+        (id, answers)
+    }
+
+    /// Gives up a question, so that the client need not show it any longer.
+    fn unask(&self, id: &str, reason: &str) {
+        let mut open = self.open();
+        if open.questions.remove(id).is_some() {
+            let notice = json!({
+                "jsonrpc": "2.0",
+                "method": "notifications/cancelled",
+                "params": { "requestId": id, "reason": reason },
+            });
+            self.deliver(&mut open, None, Some(Line::from(notice.to_string())));
+        }
+    }
+
+    /// The client has answered; an answer that nobody waits for any more is dropped.
+    fn answered(&self, id: &str, answer: Map<String, Value>) {
+        if let Some(waits) = self.open().questions.remove(id) {
+            let _ = waits.send(Value::Object(answer));
         }
     }
 

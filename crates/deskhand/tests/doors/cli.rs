@@ -110,6 +110,90 @@ fn policy_holds_on_the_command_line() {
     assert!(String::from_utf8(output.stderr).unwrap().contains("denied_by_policy"));
 }
 
+/// A terminal of its own for a command: types the answer once it has been asked.
+#[cfg(target_os = "linux")]
+const ON_A_TERMINAL: &str = r#"
+import os, pty, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[2], sys.argv[2:])
+seen = b""
+try:
+    while True:
+        part = os.read(fd, 4096)
+        if not part: break
+        if b"[y/N]" in seen + part and b"[y/N]" not in seen:
+            os.write(fd, sys.argv[1].encode() + b"\n")
+        seen += part
+except OSError: pass
+sys.stdout.write(seen.decode())
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"#;
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_person_is_asked_on_the_terminal_and_nowhere_else() {
+    let call = ["call", "click", "x=1", "y=1", "--confirm", "pointer", "--confirm-timeout-ms", "5000"];
+    let like = |other: &str, arguments: &[&str]| {
+        let program = program(&[]);
+        let mut command = std::process::Command::new(other);
+        command
+            .args(arguments)
+            .arg(program.get_program())
+            .args(call)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        program.get_envs().for_each(|(name, value)| {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        });
+        let output = command.stderr(Stdio::piped()).output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8(text).unwrap())
+    };
+    let (code, said) = like("setsid", &["-w"]);
+    assert_eq!(code, Some(1));
+    assert!(said.contains("denied_by_policy") && said.contains("a terminal"), "{said}");
+    for (typed, expected) in
+        [("y", "DISPLAY is not set"), ("n", "declined"), ("", "declined"), ("yup", "declined")]
+    {
+        let (code, said) = like("/usr/bin/python3", &["-c", ON_A_TERMINAL, typed]);
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains("asked to make input: click with {\"x\":1,\"y\":1}"), "{said}");
+        assert!(said.contains(expected), "{typed}: {said}");
+    }
+}
+
+#[test]
+fn guards_are_checked_and_told() {
+    for (arguments, said) in [
+        (&["serve", "--confirm", "clik"][..], "is no tool, group or effect"),
+        (&["serve", "--stop-chord", "escape:5"], "escape:1000, or off"),
+        (&["serve", "--stop-chord", "nokey"], "nokey"),
+        (&["serve", "--hide-app", " "], "empty"),
+        (&["serve", "--yield-ms", "soon"], "soon"),
+    ] {
+        let outcome = run(arguments);
+        assert_eq!(outcome.code, Some(2), "{arguments:?}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains(said), "{arguments:?}: {}", outcome.stderr);
+    }
+    let outcome = run(&["serve", "--confirm", "script", "--hide-app", "keepassxc", "--yield-ms", "700"]);
+    let start = outcome.stderr.lines().find(|line| line.contains("\"event\":\"start\"")).unwrap();
+    let start: Value = serde_json::from_str(start).unwrap();
+    let guards = serde_json::json!({
+        "confirm": ["script"], "apps": ["--hide-app keepassxc"], "yield_ms": 700, "stop_chord": "escape:1000",
+    });
+    assert_eq!(start["guards"], guards, "{start}");
+    let outcome = run(&["doctor", "--confirm", "script", "--deny-app", "keepassxc"]);
+    assert!(outcome.stdout.contains("The person is asked before: script."), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("--deny-app keepassxc"), "{}", outcome.stdout);
+    let outcome = run(&["resume"]);
+    assert_eq!(outcome.code, Some(1));
+    assert!(outcome.stderr.contains("DISPLAY is not set"), "{}", outcome.stderr);
+}
+
 #[test]
 fn tools_are_shown_to_people_and_programs() {
     let outcome = run(&["tools"]);

@@ -24,6 +24,7 @@ struct Connection {
 
 impl Connection {
     fn open(options: Options) -> Connection {
+<<<<<<< HEAD
         let (desktop, reached) = stand_in::desktop();
         Connection::before(desktop, reached, options)
     }
@@ -31,6 +32,15 @@ impl Connection {
     fn before(desktop: Arc<Desktop>, reached: Arc<Reached>, options: Options) -> Connection {
         deskhand::log::silence();
         let server = Server::new(desktop, Config::default());
+=======
+        Connection::with(options, Config::default())
+    }
+
+    fn with(options: Options, config: Config) -> Connection {
+        deskhand::log::silence();
+        let (desktop, reached) = stand_in::desktop();
+        let server = Server::new(desktop, config);
+>>>>>>> 6a70bdd (Prove the guards on real displays, at the doors and in memory, and say what they do not cover)
         let (near, far) = tokio::io::duplex(1024 * 1024);
         let (output, input) = tokio::io::split(near);
         let (far_input, far_output) = tokio::io::split(far);
@@ -120,6 +130,106 @@ async fn the_displays_are_told_at_initialize_and_as_a_resource() {
         serde_json::from_str(reply["result"]["contents"][0]["text"].as_str().unwrap()).unwrap();
     assert_eq!(contents["screens"], screens);
     assert_eq!(contents["displays"][0]["name"], "A display");
+}
+
+/// A connection on which the person is asked before an application is started, by a client that can do so much.
+async fn confirming(capabilities: &Value, patience: Duration) -> Connection {
+    let mut config = Config { consent_patience: patience, ..Config::default() };
+    config.policy.confirm = vec!["launch_app".to_owned()];
+    let mut connection = Connection::with(Options::default(), config);
+    let params = json!({ "protocolVersion": "2025-06-18", "capabilities": capabilities });
+    let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
+    connection.send(&hello.to_string()).await;
+    connection.receive().await;
+    connection
+}
+
+async fn answer(connection: &mut Connection, question: &Value, result: Value) {
+    let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": result });
+    connection.send(&answer.to_string()).await;
+}
+
+const LONG: Duration = Duration::from_secs(20);
+
+#[tokio::test]
+async fn the_person_is_asked_through_the_client() {
+    let mut connection = confirming(&json!({ "elicitation": {} }), LONG).await;
+    for (id, result, said) in [
+        // What the stand-in says of an application that it does not know: the call was made.
+        (1, json!({ "action": "accept", "content": { "allow": true } }), "is no application"),
+        (2, json!({ "action": "accept", "content": { "allow": false } }), "declined"),
+        (3, json!({ "action": "accept", "content": {} }), "declined"),
+        (4, json!({ "action": "decline" }), "declined"),
+        (5, json!({ "action": "cancel" }), "dismissed"),
+        (6, json!({ "action": "shrug" }), "dismissed"),
+    ] {
+        connection.call(id, "launch_app", json!({ "application": "other" })).await;
+        let question = connection.receive().await;
+        assert_eq!(question["method"], "elicitation/create", "{question}");
+        let message = question["params"]["message"].as_str().unwrap();
+        assert!(message.contains("launch_app") && message.contains("other"), "{message}");
+        let schema = &question["params"]["requestedSchema"];
+        assert_eq!(schema["properties"]["allow"]["type"], "boolean", "{question}");
+        // Others go on meanwhile, and what answers nothing is dropped.
+        connection.send(r#"{"jsonrpc":"2.0","id":"deskhand-99","result":{"action":"accept"}}"#).await;
+        connection.send(r#"{"jsonrpc":"2.0","id":50,"method":"ping"}"#).await;
+        assert_eq!(connection.receive().await["id"], 50);
+        answer(&mut connection, &question, result).await;
+        let reply = connection.receive().await;
+        assert_eq!((&reply["id"], &reply["result"]["isError"]), (&json!(id), &json!(true)), "{reply}");
+        assert!(text(&reply).contains(said), "{reply}");
+        assert_eq!(text(&reply).contains("denied_by_policy"), 1 < id, "{reply}");
+    }
+    assert_eq!(*connection.reached.started.lock().unwrap(), ["other"]);
+    connection.call(7, "launch_app", json!({ "application": "other" })).await;
+    let question = connection.receive().await;
+    let failed =
+        json!({ "jsonrpc": "2.0", "id": question["id"], "error": { "code": -32601, "message": "What?" } });
+    connection.send(&failed.to_string()).await;
+    let reply = connection.receive().await;
+    assert!(text(&reply).contains("could not be asked") && text(&reply).contains("What?"), "{reply}");
+    connection.close().await;
+}
+
+#[tokio::test]
+async fn a_client_that_cannot_ask_is_refused() {
+    for capabilities in [json!({}), json!({ "elicitation": { "url": {} } }), json!({ "elicitation": true })] {
+        let mut connection = confirming(&capabilities, LONG).await;
+        connection.call(1, "launch_app", json!({ "application": "other" })).await;
+        let reply = connection.receive().await;
+        assert!(text(&reply).contains("denied_by_policy") && text(&reply).contains("elicitation"), "{reply}");
+        assert!(connection.reached.started.lock().unwrap().is_empty());
+        connection.call(2, "cursor_position", json!({})).await;
+        assert_eq!(connection.receive().await["result"]["isError"], json!(false));
+    }
+    let mut connection = confirming(&json!({ "elicitation": { "form": {}, "url": {} } }), LONG).await;
+    connection.call(1, "launch_app", json!({ "application": "other" })).await;
+    assert_eq!(connection.receive().await["method"], "elicitation/create");
+}
+
+#[tokio::test]
+async fn an_answer_that_comes_too_late_allows_nothing() {
+    let mut connection = confirming(&json!({ "elicitation": {} }), Duration::from_millis(100)).await;
+    connection.call(1, "launch_app", json!({ "application": "other" })).await;
+    let question = connection.receive().await;
+    let given_up = connection.receive().await;
+    assert_eq!(given_up["method"], "notifications/cancelled", "{given_up}");
+    assert_eq!(given_up["params"]["requestId"], question["id"]);
+    let reply = connection.receive().await;
+    assert!(text(&reply).contains("\"code\":\"timeout\""), "{reply}");
+    answer(&mut connection, &question, json!({ "action": "accept", "content": { "allow": true } })).await;
+    // The client calls the next one off, and goes during the last.
+    connection.call(2, "launch_app", json!({ "application": "other" })).await;
+    connection.receive().await;
+    let cancel =
+        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 2 } });
+    connection.send(&cancel.to_string()).await;
+    assert_eq!(connection.receive().await["method"], "notifications/cancelled");
+    let reached = connection.reached.clone();
+    connection.call(3, "launch_app", json!({ "application": "other" })).await;
+    connection.receive().await;
+    connection.close().await;
+    assert!(reached.started.lock().unwrap().is_empty());
 }
 
 #[tokio::test]

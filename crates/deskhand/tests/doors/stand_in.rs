@@ -127,6 +127,9 @@ impl Windows for StandIn {
     fn list(&self, _: &Call) -> Result<Vec<Window>> {
         Ok(vec![])
     }
+    fn layers(&self, _: &Call) -> Result<Vec<deskhand_core::window::Layer>> {
+        Ok(Vec::new())
+    }
     fn at(&self, _: &Call, _: Point) -> Result<Option<Window>> {
         Ok(None)
     }

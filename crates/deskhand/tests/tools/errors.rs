@@ -264,6 +264,10 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
             prepared.cancellation().cancel();
             return Some(desk.server.run(prepared));
         }
+        // Looking is never stopped, and what a step fails with stands in its own outcome.
+        (Code::PausedByUser, "run_steps") => return None,
+        (Code::PausedByUser, _) if !row.effect.takes_lane() => return None,
+        (Code::PausedByUser, _) => desk.server.desktop.person.halt("escape was held").unwrap(),
         (Code::Internal, _) => {
             for what in EVERYTHING {
                 desk.control.fail_always(what, || panic!("{DEFECT}"));

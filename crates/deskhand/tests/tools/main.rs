@@ -13,6 +13,7 @@ mod elements;
 mod errors;
 mod files;
 mod gesture;
+mod guards;
 mod keyboard;
 mod lane;
 mod macros;

@@ -264,6 +264,51 @@ impl Drop for Open {
     }
 }
 
+/// That the person has stopped every Deskhand on a display, kept beside its lock: a file that says how.
+pub struct StopMark {
+    name: String,
+}
+
+impl StopMark {
+    /// The mark of `display`. Nothing is opened yet.
+    pub fn new(display: &str) -> StopMark {
+        StopMark { name: format!("{}.stopped", file_name(display)) }
+    }
+
+    /// How the person stopped it, if they did.
+    pub fn read(&self) -> Result<Option<String>> {
+        let (folder, path) = folder()?;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match fs::openat(&folder, self.name.as_str(), flags, Mode::empty()) {
+            Ok(file) => {
+                let text = std::io::read_to_string(File::from(file)).unwrap_or_default();
+                Ok(Some(text.trim().to_owned()))
+            }
+            Err(rustix::io::Errno::NOENT) => Ok(None),
+            Err(error) => Err(failed("read", &path.join(&self.name), error)),
+        }
+    }
+
+    /// Sets it.
+    pub fn set(&self, how: &str) -> Result<()> {
+        let (folder, path) = folder()?;
+        let file = open_private(&folder, &path, &self.name)?;
+        file.write_all_at(how.as_bytes(), 0)
+            .and_then(|()| file.set_len(how.len() as u64))
+            .map_err(|error| failed("write", &path.join(&self.name), error))
+    }
+
+    /// Takes it away. Whether it was set.
+    pub fn clear(&self) -> Result<bool> {
+        let (folder, path) = folder()?;
+        match fs::unlinkat(&folder, self.name.as_str(), AtFlags::empty()) {
+            Ok(()) => Ok(true),
+            Err(rustix::io::Errno::NOENT) => Ok(false),
+            Err(error) => Err(failed("remove", &path.join(&self.name), error)),
+        }
+    }
+}
+
 /// How many bytes of the lock file name its last holder.
 const OWNER: usize = 24;
 

@@ -7,7 +7,8 @@
 //! however late it is read.
 
 use super::keyboard::{self, Keymap, State};
-use super::link::{X, connect, failed};
+use super::link::{Link, X, connect, failed};
+use super::lock::StopMark;
 use deskhand_core::input::{Button, Press};
 use deskhand_core::key::Modifier;
 use deskhand_core::person::{Act, Device, Each, Keystroke, Person, What};
@@ -18,8 +19,9 @@ use std::any::Any;
 use std::os::fd::OwnedFd;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use x11rb::connection::Connection;
+use x11rb::connection::{Connection, RequestConnection};
 use x11rb::protocol::Event;
+use x11rb::protocol::sync::{self, ConnectionExt as _};
 use x11rb::protocol::xinput::{self, ConnectionExt as _, DeviceType, XIEventMask};
 use x11rb::protocol::xkb::{ConnectionExt as _, EventType, MapPart, SelectEventsAux};
 use x11rb::protocol::xproto::ConnectionExt as _;
@@ -27,6 +29,9 @@ use x11rb::protocol::xproto::ConnectionExt as _;
 /// Listens to the devices of one display. Each watch has a connection of its own.
 pub struct XPerson {
     display: String,
+    mark: StopMark,
+    /// Asked before each piece of input, so that its connection stays.
+    clocks: Link<Clocks>,
 }
 
 const LISTENING: &str = "listening to the input devices";
@@ -37,19 +42,16 @@ const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 impl XPerson {
     /// On `display` (the value of DISPLAY); nothing is connected yet.
     pub fn new(display: &str) -> XPerson {
-        XPerson { display: display.to_owned() }
-    }
-}
-
-impl Person for XPerson {
-    fn devices(&self, call: &Call) -> Result<Vec<Device>> {
-        let (x, _) = open(call, &self.display)?;
-        Ok(devices(&x)?.into_iter().map(|(_, device)| device).collect())
+        XPerson {
+            display: display.to_owned(),
+            mark: StopMark::new(display),
+            clocks: Link::new(display, Clocks::open),
+        }
     }
 
-    fn watch(&self, call: &Call, each: Each) -> Result<Box<dyn Any + Send + Sync>> {
+    fn begin(&self, call: &Call, heed: Heed, each: Each) -> Result<Box<dyn Any + Send + Sync>> {
         let (x, screen) = open(call, &self.display)?;
-        let ear = Ear::begin(x, screen, each)?;
+        let ear = Ear::begin(x, screen, heed, each)?;
         let started = |error: std::io::Error| {
             Error::backend("The thread that listens to the input devices could not be started.").os(error)
         };
@@ -62,6 +64,123 @@ impl Person for XPerson {
         Ok(Box::new(Watching { end: Some(end), cancellation, thread: Some(thread) }))
     }
 }
+
+impl Person for XPerson {
+    fn devices(&self, call: &Call) -> Result<Vec<Device>> {
+        let (x, _) = open(call, &self.display)?;
+        Ok(devices(&x)?.into_iter().map(|(_, device)| device).collect())
+    }
+
+    fn watch(&self, call: &Call, each: Each) -> Result<Box<dyn Any + Send + Sync>> {
+        self.begin(call, Heed::Everything, each)
+    }
+
+    fn keys(&self, call: &Call, each: Each) -> Result<Box<dyn Any + Send + Sync>> {
+        self.begin(call, Heed::Keys, each)
+    }
+
+    fn quiet_for(&self, call: &Call) -> Result<Option<Duration>> {
+        self.clocks.with(call, |x, _, clocks| {
+            clocks.update(x)?;
+            clocks.read(x)
+        })
+    }
+
+    fn halted(&self) -> Result<Option<String>> {
+        self.mark.read()
+    }
+
+    fn halt(&self, how: &str) -> Result<()> {
+        self.mark.set(how)
+    }
+
+    fn resume(&self) -> Result<bool> {
+        self.mark.clear()
+    }
+}
+
+/// What a watch listens to.
+#[derive(Clone, Copy)]
+enum Heed {
+    Everything,
+    Keys,
+}
+
+/// How long ago each device was used: the server keeps a counter for each, which what XTEST makes does not touch.
+struct Clocks {
+    /// The counters of the devices that a person has in hand; `None` until they are asked for.
+    counters: Option<Vec<sync::Counter>>,
+}
+
+const CLOCKS: &str = "asking when the input devices were last used";
+
+impl Clocks {
+    fn open(_: &Call, x: &X, screen: usize) -> Result<Clocks> {
+        let too_old = || {
+            Error::unsupported("This X server does not tell when its input devices were last used.")
+                .remedy("Use a server with the SYNC extension and XInput 2: every one since 2012 has them.")
+        };
+        if x.extension_information(sync::X11_EXTENSION_NAME).map_err(failed(CLOCKS))?.is_none()
+            || x.extension_information(xinput::X11_EXTENSION_NAME).map_err(failed(CLOCKS))?.is_none()
+        {
+            return Err(too_old());
+        }
+        x.sync_initialize(3, 1).map_err(failed(CLOCKS))?.reply().map_err(failed(CLOCKS))?;
+        x.xinput_xi_query_version(2, 2).map_err(failed(CLOCKS))?.reply().map_err(failed(CLOCKS))?;
+        let root = x.setup().roots.get(screen).map(|screen| screen.root).unwrap_or_default();
+        let all = xinput::Device::ALL.into();
+        let mask = xinput::EventMask { deviceid: all, mask: vec![XIEventMask::HIERARCHY] };
+        x.xinput_xi_select_events(root, &[mask]).map_err(failed(CLOCKS))?.check().map_err(failed(CLOCKS))?;
+        let clocks = Clocks { counters: None };
+        let named = x.sync_list_system_counters().map_err(failed(CLOCKS))?.reply().map_err(failed(CLOCKS))?;
+        let per_device = named.counters.iter().any(|counter| counter.name.starts_with(PER_DEVICE));
+        if per_device { Ok(clocks) } else { Err(too_old()) }
+    }
+
+    /// Forgets the counters when devices have come or gone.
+    fn update(&mut self, x: &X) -> Result<()> {
+        while let Some(event) = x.poll_for_event().map_err(failed(CLOCKS))? {
+            if let Event::XinputHierarchy(_) = event {
+                self.counters = None;
+            }
+        }
+        if self.counters.is_none() {
+            let theirs: Vec<Vec<u8>> = devices(x)?
+                .into_iter()
+                .filter(|(_, device)| device.from_person)
+                .map(|(number, _)| [PER_DEVICE, number.to_string().as_bytes()].concat())
+                .collect();
+            let named = x.sync_list_system_counters().map_err(failed(CLOCKS))?;
+            let named = named.reply().map_err(failed(CLOCKS))?.counters;
+            let known = named.into_iter().filter(|counter| theirs.contains(&counter.name));
+            self.counters = Some(known.map(|counter| counter.counter).collect());
+        }
+        Ok(())
+    }
+
+    /// The time since the last use of any of them, in one round trip.
+    fn read(&mut self, x: &X) -> Result<Option<Duration>> {
+        let counters = self.counters.iter().flatten();
+        let asked: Vec<_> = counters
+            .map(|counter| x.sync_query_counter(*counter).map_err(failed(CLOCKS)))
+            .collect::<Result<_>>()?;
+        let mut least: Option<Duration> = None;
+        for cookie in asked {
+            let Ok(reply) = cookie.reply() else {
+                // The device has just been taken away: the next look asks which are left.
+                self.counters = None;
+                continue;
+            };
+            let value = i64::from(reply.counter_value.hi) << 32 | i64::from(reply.counter_value.lo);
+            let quiet = Duration::from_millis(u64::try_from(value).unwrap_or(0));
+            least = Some(least.map_or(quiet, |least| least.min(quiet)));
+        }
+        Ok(least)
+    }
+}
+
+/// The counters of the single devices are called this and the device's number.
+const PER_DEVICE: &[u8] = b"DEVICEIDLETIME ";
 
 /// Ends the watch when it is dropped.
 struct Watching {
@@ -131,18 +250,22 @@ struct Ear {
 }
 
 impl Ear {
-    fn begin(x: X, screen: usize, each: Each) -> Result<Ear> {
+    fn begin(x: X, screen: usize, heed: Heed, each: Each) -> Result<Ear> {
         let root = x.setup().roots.get(screen).map(|screen| screen.root).ok_or_else(|| {
             Error::argument(format!("The X server has no screen {screen}."))
                 .remedy("Leave the screen out of the display's name.")
         })?;
-        let raw = XIEventMask::RAW_KEY_PRESS
-            | XIEventMask::RAW_KEY_RELEASE
-            | XIEventMask::RAW_BUTTON_PRESS
-            | XIEventMask::RAW_BUTTON_RELEASE
-            | XIEventMask::RAW_MOTION
-            | XIEventMask::RAW_TOUCH_BEGIN
-            | XIEventMask::RAW_TOUCH_END;
+        let keys = XIEventMask::RAW_KEY_PRESS | XIEventMask::RAW_KEY_RELEASE;
+        let raw = match heed {
+            Heed::Keys => keys,
+            Heed::Everything => {
+                keys | XIEventMask::RAW_BUTTON_PRESS
+                    | XIEventMask::RAW_BUTTON_RELEASE
+                    | XIEventMask::RAW_MOTION
+                    | XIEventMask::RAW_TOUCH_BEGIN
+                    | XIEventMask::RAW_TOUCH_END
+            }
+        };
         let masks = [
             xinput::EventMask { deviceid: xinput::Device::ALL_MASTER.into(), mask: vec![raw] },
             xinput::EventMask { deviceid: xinput::Device::ALL.into(), mask: vec![XIEventMask::HIERARCHY] },

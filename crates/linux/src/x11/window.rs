@@ -9,6 +9,7 @@
 //! window-relative coordinates and of Qt's. (GTK 3 counts from the corner of the shadow, but its screen
 //! coordinates are right, so nobody needs the others.)
 
+mod layers;
 mod ping;
 mod survey;
 mod text;
@@ -16,7 +17,7 @@ mod watch;
 
 use super::link::{Link, X, failed};
 use deskhand_core::watch::Bell;
-use deskhand_core::window::{Window, WindowId, WindowState, WindowWatch, Windows};
+use deskhand_core::window::{Layer, Window, WindowId, WindowState, WindowWatch, Windows};
 use deskhand_core::{Call, Code, Error, Point, Result, Size};
 use std::time::Duration;
 use x11rb::connection::{Connection, RequestConnection};
@@ -70,6 +71,10 @@ impl XWindows {
 impl Windows for XWindows {
     fn list(&self, call: &Call) -> Result<Vec<Window>> {
         self.with(call, survey::list)
+    }
+
+    fn layers(&self, call: &Call) -> Result<Vec<Layer>> {
+        self.with(call, layers::read)
     }
 
     fn at(&self, call: &Call, point: Point) -> Result<Option<Window>> {
@@ -453,6 +458,8 @@ x11rb::atom_manager! {
         _NET_WM_STATE_MAXIMIZED_HORZ,
         _NET_WM_STATE_MAXIMIZED_VERT,
         _NET_WM_STATE_SHADED,
+        _NET_WM_OPAQUE_REGION,
+        _NET_WM_WINDOW_OPACITY,
         _NET_WM_WINDOW_TYPE,
         _NET_WM_WINDOW_TYPE_COMBO,
         _NET_WM_WINDOW_TYPE_DESKTOP,

@@ -75,6 +75,13 @@ pub(super) fn one(x: &X, root: Xid, session: &Session, id: Xid) -> Result<Option
     Ok(Some((about, described)))
 }
 
+/// These windows, as far as they are still there.
+pub(super) fn these(x: &X, root: Xid, session: &Session, ids: &[Xid]) -> Result<Vec<Described>> {
+    let (about, _) = Root::read(x, root, session, Some(root))?;
+    let asked = AskedAll::send(x, root, session, ids)?;
+    finish(x, root, session, &about, asked)
+}
+
 /// The topmost window that shows at a point.
 pub(super) fn at(x: &X, root: Xid, session: &Session, point: Point) -> Result<Option<Window>> {
     // A window may go between the question and the next: then what lay beneath it is the answer.
@@ -432,7 +439,7 @@ impl Read {
     }
 }
 
-fn outer(geometry: &GetGeometryReply) -> Rect {
+pub(super) fn outer(geometry: &GetGeometryReply) -> Rect {
     let border = 2 * u32::from(geometry.border_width);
     Rect::new(
         i32::from(geometry.x),
@@ -567,7 +574,7 @@ fn unmanaged(x: &X, session: &Session, children: &[Xid]) -> Result<Vec<Xid>> {
 
 /// For each window on the root the client in it: the first window with WM_STATE, which every window
 /// manager sets on the windows it takes care of.
-fn client_in(x: &X, session: &Session, tops: &[Xid]) -> Result<Vec<Option<Xid>>> {
+pub(super) fn client_in(x: &X, session: &Session, tops: &[Xid]) -> Result<Vec<Option<Xid>>> {
     let doing = "looking for the client in a frame";
     let mut found = vec![None; tops.len()];
     let mut level: Vec<(usize, Xid)> = tops.iter().copied().enumerate().collect();
