@@ -375,7 +375,7 @@ impl Server {
         drop(cx);
         if result.as_ref().is_err_and(|error| error.code == Code::PausedByUser) {
             // The person has the desktop now: nothing that was held across calls stays in their way.
-            self.desktop.release_client(client.id);
+            self.desktop.release_client(in_use.owner);
         }
         result
     }

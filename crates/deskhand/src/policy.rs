@@ -24,20 +24,15 @@ impl Policy {
         };
         if self.read_only && effect != Effect::Read {
             return denied(
-<<<<<<< HEAD
-                format!("{} would {}, and Deskhand was started with --read-only.", row.name, Policy::verb(effect)),
-                match row.least {
-                    Effect::Read => "Leave out or turn off the parameter that makes it more than looking.",
-                    _ => "Start it without --read-only to allow this.",
-                },
-=======
                 format!(
                     "{} would {}, and Deskhand was started with --read-only.",
                     row.name,
                     Policy::verb(effect)
                 ),
-                "Start it without --read-only to allow this.",
->>>>>>> 6a70bdd (Prove the guards on real displays, at the doors and in memory, and say what they do not cover)
+                match row.least {
+                    Effect::Read => "Leave out or turn off the parameter that makes it more than looking.",
+                    _ => "Start it without --read-only to allow this.",
+                },
             );
         }
         if let Some(rule) = self.deny.iter().find(|rule| names(rule, row, effect)) {
@@ -66,7 +61,8 @@ impl Policy {
     /// by its own name or group: each of its parts is asked about on its own.
     pub fn asks(&self, row: &Row, effect: Effect) -> Option<&str> {
         let of_others = row.group == Group::Steps && effect.takes_lane();
-        let by_effect = |rule: &str| rule == "shell" || Effect::ALL.iter().any(|effect| effect.name() == rule);
+        let by_effect =
+            |rule: &str| rule == "shell" || Effect::ALL.iter().any(|effect| effect.name() == rule);
         let concerns = |rule: &&String| {
             let plain = rule.trim().to_ascii_lowercase();
             names(rule, row, effect) && !(of_others && by_effect(&plain))

@@ -2,7 +2,9 @@
 
 use super::Guard;
 use crate::call::Call;
-use crate::element::{AccessibleApp, Element, ElementId, Elements, Node, Root, TextContent, Told, Tree, TreeQuery};
+use crate::element::{
+    AccessibleApp, Element, ElementId, Elements, Node, Root, TextContent, Told, Tree, TreeQuery,
+};
 use crate::error::{Code, Error, Result};
 use crate::geometry::Point;
 use crate::watch::{Bell, Change, Watch};

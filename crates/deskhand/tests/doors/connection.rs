@@ -24,23 +24,26 @@ struct Connection {
 
 impl Connection {
     fn open(options: Options) -> Connection {
-<<<<<<< HEAD
-        let (desktop, reached) = stand_in::desktop();
-        Connection::before(desktop, reached, options)
-    }
-
-    fn before(desktop: Arc<Desktop>, reached: Arc<Reached>, options: Options) -> Connection {
-        deskhand::log::silence();
-        let server = Server::new(desktop, Config::default());
-=======
         Connection::with(options, Config::default())
     }
 
     fn with(options: Options, config: Config) -> Connection {
-        deskhand::log::silence();
         let (desktop, reached) = stand_in::desktop();
+        Connection::configured(desktop, reached, options, config)
+    }
+
+    fn before(desktop: Arc<Desktop>, reached: Arc<Reached>, options: Options) -> Connection {
+        Connection::configured(desktop, reached, options, Config::default())
+    }
+
+    fn configured(
+        desktop: Arc<Desktop>,
+        reached: Arc<Reached>,
+        options: Options,
+        config: Config,
+    ) -> Connection {
+        deskhand::log::silence();
         let server = Server::new(desktop, config);
->>>>>>> 6a70bdd (Prove the guards on real displays, at the doors and in memory, and say what they do not cover)
         let (near, far) = tokio::io::duplex(1024 * 1024);
         let (output, input) = tokio::io::split(near);
         let (far_input, far_output) = tokio::io::split(far);
