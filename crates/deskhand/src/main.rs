@@ -54,10 +54,10 @@ enum Command {
     Completions(CompletionsArguments),
 }
 
-/// Serve MCP over standard input and output.
+/// Serve MCP over standard input and output, or over HTTP.
 ///
-/// An MCP client starts this command and speaks to it over stdin and stdout. The log goes to stderr, one
-/// JSON object a line.
+/// An MCP client starts this command and speaks to it over stdin and stdout. With --http it serves many
+/// clients instead, until it is stopped. The log goes to stderr, one JSON object a line.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -65,6 +65,7 @@ Examples:
   deskhand serve --virtual 1280x800 --profile full
   deskhand serve --display :1 --read-only
   deskhand serve --deny type_text --deny applications
+  deskhand serve --http                     JSON-RPC and MCP at 127.0.0.1:3457, for who has the token
 
 In a client's configuration:
   {\"mcpServers\": {\"deskhand\": {\"command\": \"deskhand\", \"args\": [\"serve\"]}}}")]
@@ -74,6 +75,8 @@ struct ServeArguments {
     /// Which tools are listed; every tool that is allowed can be called all the same.
     #[arg(long, value_enum, default_value_t, env = "DESKHAND_PROFILE", hide_env_values = true)]
     profile: ProfileName,
+    #[command(flatten)]
+    http: HttpArguments,
     #[command(flatten)]
     limits: LimitArguments,
     /// The longest request line in bytes; a longer one is answered with an error.
@@ -219,6 +222,73 @@ struct PlaceArguments {
     /// sees them; always done on a private desktop.
     #[arg(long, env = "DESKHAND_TRAY_HOST", hide_env_values = true, value_parser = FalseyValueParser::new())]
     tray_host: bool,
+}
+
+/// How it is reached.
+#[derive(Args)]
+#[command(next_help_heading = "How it is reached")]
+struct HttpArguments {
+    /// Serve over HTTP: JSON-RPC at / and MCP at /mcp. Standard input and output are left alone then.
+    #[arg(long, env = "DESKHAND_HTTP", hide_env_values = true, value_parser = FalseyValueParser::new())]
+    http: bool,
+    /// Serve standard input and output as well.
+    #[arg(long, env = "DESKHAND_STDIO", hide_env_values = true, value_parser = FalseyValueParser::new())]
+    stdio: bool,
+    /// The name or address to listen at.
+    #[arg(long, value_name = "NAME", default_value = "127.0.0.1", env = "DESKHAND_HOST", hide_env_values = true)]
+    host: String,
+    /// The port; 0 is any that is free.
+    #[arg(long, value_name = "N", default_value_t = deskhand::http::PORT, env = "DESKHAND_PORT",
+        hide_env_values = true)]
+    port: u16,
+    /// Keep the token in this file from start to start, instead of making a new one each time.
+    #[arg(long, value_name = "FILE", env = "DESKHAND_TOKEN_FILE", hide_env_values = true,
+        conflicts_with = "no_auth")]
+    token_file: Option<std::path::PathBuf>,
+    /// Ask for no token: every program of every user of this machine can then work the desktop.
+    #[arg(long, env = "DESKHAND_NO_AUTH", hide_env_values = true, value_parser = FalseyValueParser::new())]
+    no_auth: bool,
+    /// Another name that clients reach this server by (in Host); may be repeated.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', env = "DESKHAND_ALLOW_HOST", hide_env_values = true)]
+    allow_host: Vec<String>,
+    /// Let web pages of this origin (https://example.org) call; may be repeated.
+    #[arg(long, value_name = "ORIGIN", value_delimiter = ',', env = "DESKHAND_ALLOW_ORIGIN",
+        hide_env_values = true)]
+    allow_origin: Vec<String>,
+    /// The longest body of a request in bytes.
+    #[arg(long, value_name = "BYTES", env = "DESKHAND_MAX_BODY_BYTES", hide_env_values = true,
+        hide_short_help = true)]
+    max_body_bytes: Option<usize>,
+    /// How many connections may be open at once.
+    #[arg(long, value_name = "N", env = "DESKHAND_MAX_CONNECTIONS", hide_env_values = true,
+        hide_short_help = true)]
+    max_connections: Option<usize>,
+    /// How many requests a second are answered, of all clients together.
+    #[arg(long, value_name = "N", env = "DESKHAND_RATE_LIMIT", hide_env_values = true, hide_short_help = true,
+        value_parser = clap::value_parser!(u32).range(1..))]
+    rate_limit: Option<u32>,
+}
+
+impl HttpArguments {
+    fn options(&self, mcp: deskhand::mcp::Options) -> deskhand::http::Options {
+        use deskhand::http::{Access, Limits, Options};
+        let limits = Limits::default();
+        Options {
+            host: self.host.clone(),
+            port: self.port,
+            access: if self.no_auth { Access::Anybody } else { Access::Token(self.token_file.clone()) },
+            hosts: self.allow_host.clone(),
+            origins: self.allow_origin.clone(),
+            limits: Limits {
+                body: self.max_body_bytes.unwrap_or(limits.body),
+                bodies: limits.bodies.max(self.max_body_bytes.unwrap_or(0)),
+                connections: self.max_connections.unwrap_or(limits.connections),
+                rate: self.rate_limit,
+                ..limits
+            },
+            mcp,
+        }
+    }
 }
 
 /// What may be done.

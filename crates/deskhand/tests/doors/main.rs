@@ -3,6 +3,7 @@
 
 mod cli;
 mod connection;
+mod http;
 mod process;
 mod python;
 mod stand_in;
