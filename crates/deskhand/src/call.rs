@@ -83,7 +83,6 @@ pub struct Server {
     pub notices: Notices,
     /// What is observed, for whom.
     pub observations: Arc<Observations>,
-    pub observations: Observations,
     /// What was called how often.
     pub metrics: Metrics,
     clients: AtomicUsize,
@@ -251,7 +250,6 @@ impl Server {
             snapshots: Snapshots::default(),
             notices: Notices::default(),
             observations,
-            observations: Observations::default(),
             metrics: Metrics::default(),
             clients: AtomicUsize::new(0),
             next_client: AtomicU64::new(1),
@@ -278,6 +276,8 @@ impl Server {
     /// A number for somebody who owns something: no client and no session has it.
     pub fn new_owner(&self) -> ClientId {
         self.next_client.fetch_add(1, Ordering::Relaxed)
+    }
+
     /// How many clients there are.
     pub fn clients(&self) -> usize {
         self.clients.load(Ordering::Relaxed)

@@ -55,7 +55,7 @@ pub fn serve(arguments: ServeArguments) -> Result<ExitCode, Failure> {
     keep_tray(&desktop);
     let server = Server::new(desktop, config);
     let options = mcp::Options { profile, longest_line: arguments.max_line_bytes, ..mcp::Options::default() };
-    if arguments.http.http {
+    if arguments.http.http || arguments.http.unix.is_some() {
         let with_stdio = arguments.http.stdio.then(|| options.clone());
         deskhand::http::run(&server, arguments.http.options(options), with_stdio).map_err(Failure::Refused)?;
     } else {
@@ -70,6 +70,13 @@ pub fn serve(arguments: ServeArguments) -> Result<ExitCode, Failure> {
         log::line("error", "clipboard", json!({ "message": error.message, "os": error.detail.os }));
     }
     log::line("info", "end", json!({}));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `deskhand connect`.
+pub fn connect_to(arguments: ConnectArguments) -> Result<ExitCode, Failure> {
+    let target = deskhand::bridge::Target::parse(&arguments.target).map_err(Failure::Usage)?;
+    deskhand::bridge::run(&target, arguments.token_file).map_err(Failure::Refused)?;
     Ok(ExitCode::SUCCESS)
 }
 

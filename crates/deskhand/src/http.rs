@@ -8,13 +8,15 @@
 
 pub mod body;
 pub mod guard;
+pub mod mcp;
 pub mod page;
+pub mod streams;
 pub mod token;
 
 use crate::call::{Client, Server};
 use crate::json_rpc;
 use crate::log;
-use crate::mcp;
+use crate::mcp as protocol;
 use body::{Content, Patient};
 use deskhand_core::{Error, Result};
 use guard::{Guard, Refusal};
@@ -54,7 +56,13 @@ pub struct Options {
     /// What a client may cost.
     pub limits: Limits,
     /// How MCP is served.
-    pub mcp: mcp::Options,
+    pub mcp: protocol::Options,
+    /// MCP without sessions: every request stands for itself.
+    pub stateless: bool,
+    /// Whether to listen at the address.
+    pub tcp: bool,
+    /// A Unix socket to serve MCP at, as lines; only this user gets in.
+    pub unix: Option<PathBuf>,
 }
 
 impl Default for Options {
@@ -66,7 +74,10 @@ impl Default for Options {
             hosts: Vec::new(),
             origins: Vec::new(),
             limits: Limits::default(),
-            mcp: mcp::Options::default(),
+            mcp: protocol::Options::default(),
+            stateless: false,
+            tcp: true,
+            unix: None,
         }
     }
 }
@@ -123,25 +134,38 @@ const GRACE: Duration = Duration::from_millis(1500);
 
 /// Serves over HTTP, and over standard input and output where that is asked for, until the process is told to
 /// stop or the client at standard input goes.
-pub fn run(server: &Arc<Server>, options: Options, with_stdio: Option<mcp::Options>) -> Result<()> {
+pub fn run(server: &Arc<Server>, options: Options, with_stdio: Option<protocol::Options>) -> Result<()> {
     let failed = |what: &'static str| move |error| Error::backend(what).because(error);
-    let runtime = mcp::runtime().map_err(failed("The server cannot be started."))?;
+    let runtime = protocol::runtime().map_err(failed("The server cannot be started."))?;
     #[cfg(unix)]
     room_for(options.limits.connections);
     let (stopping, stop) = watch::channel(false);
     let done = runtime.block_on(async {
-        let told = mcp::stop_signal().map_err(failed("The server cannot be told to stop."))?;
-        let doors = Doors::open(server.clone(), options, stop.clone())?;
-        let serving = tokio::spawn(doors.serve());
+        let told = protocol::stop_signal().map_err(failed("The server cannot be told to stop."))?;
+        #[cfg(unix)]
+        let socket = options.unix.clone().map(|path| Socket::open(server.clone(), &options, path)).transpose()?;
+        let doors = options.tcp.then(|| Doors::open(server.clone(), options.clone(), stop.clone())).transpose()?;
+        #[cfg(unix)]
+        let lines = socket.map(|socket| tokio::spawn(socket.serve(stop.clone())));
+        let serving = tokio::spawn(async move {
+            match doors {
+                Some(doors) => doors.serve().await,
+                None => Ok(()),
+            }
+        });
         tokio::pin!(told);
         match with_stdio {
             Some(options) => {
-                let (input, output) = mcp::stdio::open();
-                mcp::serve(server, options, input, output, told).await;
+                let (input, output) = protocol::stdio::open();
+                protocol::serve(server, options, input, output, told).await;
             }
             None => told.await,
         }
         stopping.send_replace(true);
+        #[cfg(unix)]
+        if let Some(lines) = lines {
+            let _ = lines.await;
+        }
         match serving.await {
             Ok(served) => served.map_err(failed("The server ended.")),
             Err(error) => Err(Error::new(deskhand_core::Code::Internal, "A defect ended the server.").os(error)),
@@ -180,6 +204,7 @@ struct Hall {
     places: Arc<Semaphore>,
     /// Kilobytes of bodies.
     bodies: Semaphore,
+    sessions: mcp::Sessions,
     stop: watch::Receiver<bool>,
 }
 
@@ -206,7 +231,9 @@ impl Doors {
         let guard = Guard::new(token, &options, address);
         let places = Arc::new(Semaphore::new(options.limits.connections));
         let bodies = Semaphore::new(options.limits.bodies.div_ceil(1024));
-        Ok(Doors { hall: Arc::new(Hall { server, options, guard, places, bodies, stop }), listener, address })
+        let sessions = mcp::Sessions::default();
+        let hall = Arc::new(Hall { server, options, guard, places, bodies, sessions, stop });
+        Ok(Doors { hall, listener, address })
     }
 
     /// Where it listens.
@@ -225,10 +252,15 @@ impl Doors {
         let hall = self.hall;
         let mut stop = hall.stop.clone();
         let mut connections = JoinSet::new();
+        let mut sweep = tokio::time::interval(Duration::from_secs(60));
         loop {
             let stream = tokio::select! {
                 () = told(&mut stop) => break,
                 Some(_) = connections.join_next() => continue,
+                _ = sweep.tick() => {
+                    hall.sessions.sweep();
+                    continue;
+                }
                 accepted = listener.accept() => match accepted {
                     Ok((stream, _)) => stream,
                     Err(error) => {
@@ -250,6 +282,7 @@ impl Doors {
             connections.spawn(attend(hall.clone(), stream));
         }
         drop(listener);
+        hall.sessions.end();
         let _ = tokio::time::timeout(GRACE, async { while connections.join_next().await.is_some() {} }).await;
         Ok(())
     }
@@ -258,6 +291,81 @@ impl Doors {
 /// Waits until all is to end.
 async fn told(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
+}
+
+/// A Unix socket, where MCP is spoken in lines.
+#[cfg(unix)]
+struct Socket {
+    listener: tokio::net::UnixListener,
+    path: PathBuf,
+    server: Arc<Server>,
+    options: protocol::Options,
+    places: Arc<Semaphore>,
+}
+
+#[cfg(unix)]
+impl Socket {
+    fn open(server: Arc<Server>, options: &Options, path: PathBuf) -> Result<Socket> {
+        use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+        let failed = |error: std::io::Error| {
+            Error::backend(format!("Nothing can listen at {}.", path.display()))
+                .because(error)
+                .remedy("Name another path with --unix, in a folder that is yours.")
+        };
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            token::private_folder(folder).map_err(failed)?;
+        }
+        let is_socket = std::fs::symlink_metadata(&path).is_ok_and(|about| about.file_type().is_socket());
+        // What an earlier server left behind is removed, what one answers at is not.
+        if is_socket {
+            if std::os::unix::net::UnixStream::connect(&path).is_ok() {
+                return Err(failed(std::io::ErrorKind::AddrInUse.into()));
+            }
+            std::fs::remove_file(&path).map_err(failed)?;
+        }
+        // Nobody else gets in between its making and its mode.
+        let before = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o177));
+        let bound = tokio::net::UnixListener::bind(&path);
+        rustix::process::umask(before);
+        let listener = bound.map_err(failed)?;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
+        log::line("info", "socket", json!({ "path": path.display().to_string() }));
+        let places = Arc::new(Semaphore::new(options.limits.connections));
+        Ok(Socket { listener, path, server, options: options.mcp.clone(), places })
+    }
+
+    async fn serve(self, mut stop: watch::Receiver<bool>) {
+        let mut connections = JoinSet::new();
+        loop {
+            let stream = tokio::select! {
+                () = told(&mut stop) => break,
+                Some(_) = connections.join_next() => continue,
+                accepted = self.listener.accept() => match accepted {
+                    Ok((stream, _)) => stream,
+                    Err(error) => {
+                        log::line("warn", "accept_failed", json!({ "os": error.to_string() }));
+                        tokio::time::sleep(Duration::from_millis(50)).await;
+                        continue;
+                    }
+                },
+            };
+            // The mode of a socket is not looked at everywhere.
+            let own = rustix::process::getuid().as_raw();
+            let theirs = stream.peer_cred().map(|peer| peer.uid());
+            let Ok(place) = self.places.clone().try_acquire_owned() else { continue };
+            if !theirs.is_ok_and(|uid| uid == own || uid == 0) {
+                continue;
+            }
+            let (server, options, mut stop) = (self.server.clone(), self.options.clone(), stop.clone());
+            connections.spawn(async move {
+                let (input, output) = stream.into_split();
+                protocol::serve(&server, options, input, output, async { told(&mut stop).await }).await;
+                drop(place);
+            });
+        }
+        let _ = std::fs::remove_file(&self.path);
+        let _ = tokio::time::timeout(GRACE, async { while connections.join_next().await.is_some() {} }).await;
+    }
 }
 
 /// Listens, if that is safe.
@@ -318,7 +426,8 @@ async fn attend<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(hall: Arc<Ha
         .header_read_timeout(limits.head)
         .max_headers(MOST_HEADERS)
         .max_header_size(LONGEST_HEAD)
-        .serve_connection(TokioIo::new(Patient::new(stream, limits.write)), service);
+        .serve_connection(TokioIo::new(Patient::new(stream, limits.write)), service)
+        .with_upgrades();
     tokio::pin!(serving);
     // An error is the client's: it went, or sent what is no HTTP, and has been told.
     tokio::select! {
@@ -376,10 +485,11 @@ async fn route(
             let text = page::metrics(&hall.server);
             Ok(reply("text/plain; version=0.0.4; charset=utf-8", text.into()))
         }
+        "/mcp" => mcp::answer(hall, request).await,
         "/" | "/health" | "/metrics" if method == Method::OPTIONS => Ok(empty(StatusCode::NO_CONTENT)),
         "/" => Err(Refusal::method("GET, POST")),
         "/health" | "/metrics" => Err(Refusal::method("GET")),
-        _ => Err(Refusal::new(StatusCode::NOT_FOUND, "There is nothing here: POST / takes JSON-RPC.")),
+        _ => Err(Refusal::new(StatusCode::NOT_FOUND, "There is nothing here: POST / takes JSON-RPC, /mcp MCP.")),
     }
 }
 

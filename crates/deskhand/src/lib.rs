@@ -1,6 +1,7 @@
 //! Deskhand: see and work a desktop over MCP, JSON-RPC and from a terminal.
 
 pub mod arguments;
+pub mod bridge;
 pub mod call;
 pub mod connect;
 pub mod consent;

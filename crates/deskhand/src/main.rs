@@ -1,4 +1,4 @@
-//! The command line: `serve`, `call`, `tools`, `doctor`, `desktop`, `demo`, `completions`.
+//! The command line: `serve`, `connect`, `call`, `tools`, `doctor`, `desktop`, `demo`, `completions`.
 
 mod commands;
 
@@ -45,6 +45,7 @@ Exit codes: 0 done, 1 the tool says no, 2 the command line is wrong.";
 #[derive(Subcommand)]
 enum Command {
     Serve(ServeArguments),
+    Connect(ConnectArguments),
     Call(CallArguments),
     Tools(ToolsArguments),
     Doctor(DoctorArguments),
@@ -83,6 +84,24 @@ struct ServeArguments {
     #[arg(long, value_name = "BYTES", default_value_t = deskhand::mcp::lines::LONGEST_LINE,
         env = "DESKHAND_MAX_LINE_BYTES", hide_env_values = true, hide_short_help = true)]
     max_line_bytes: usize,
+}
+
+/// Bridge standard input and output to a server that runs already.
+///
+/// A client starts this command where it would start `serve`, and reaches the desktop of the session in which
+/// the server runs.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  deskhand connect                          the server at 127.0.0.1:3457
+  deskhand connect /run/user/1000/desk.sock one that was started with --unix")]
+struct ConnectArguments {
+    /// http://HOST:PORT, or the path of a Unix socket.
+    #[arg(default_value = "http://127.0.0.1:3457")]
+    target: String,
+    /// The file that holds the server's token, where it is not the one that the server made by itself.
+    #[arg(long, value_name = "FILE", env = "DESKHAND_TOKEN_FILE", hide_env_values = true)]
+    token_file: Option<std::path::PathBuf>,
 }
 
 /// Call one tool and print its answer.
@@ -231,6 +250,9 @@ struct HttpArguments {
     /// Serve over HTTP: JSON-RPC at / and MCP at /mcp. Standard input and output are left alone then.
     #[arg(long, env = "DESKHAND_HTTP", hide_env_values = true, value_parser = FalseyValueParser::new())]
     http: bool,
+    /// Serve MCP, in lines, at this Unix socket, which only you can reach: for `deskhand connect`.
+    #[arg(long, value_name = "PATH", env = "DESKHAND_UNIX", hide_env_values = true)]
+    unix: Option<std::path::PathBuf>,
     /// Serve standard input and output as well.
     #[arg(long, env = "DESKHAND_STDIO", hide_env_values = true, value_parser = FalseyValueParser::new())]
     stdio: bool,
@@ -255,6 +277,10 @@ struct HttpArguments {
     #[arg(long, value_name = "ORIGIN", value_delimiter = ',', env = "DESKHAND_ALLOW_ORIGIN",
         hide_env_values = true)]
     allow_origin: Vec<String>,
+    /// MCP without sessions: every request stands for itself.
+    #[arg(long, env = "DESKHAND_STATELESS", hide_env_values = true, hide_short_help = true,
+        value_parser = FalseyValueParser::new())]
+    stateless: bool,
     /// The longest body of a request in bytes.
     #[arg(long, value_name = "BYTES", env = "DESKHAND_MAX_BODY_BYTES", hide_env_values = true,
         hide_short_help = true)]
@@ -287,6 +313,9 @@ impl HttpArguments {
                 ..limits
             },
             mcp,
+            stateless: self.stateless,
+            tcp: self.http,
+            unix: self.unix.clone(),
         }
     }
 }
@@ -490,6 +519,7 @@ fn main() -> ExitCode {
     }
     let done = match Cli::parse().command {
         Command::Serve(arguments) => commands::serve(arguments),
+        Command::Connect(arguments) => commands::connect_to(arguments),
         Command::Call(arguments) => commands::call(arguments),
         Command::Tools(arguments) => commands::tools(&arguments),
         Command::Doctor(arguments) => commands::doctor(arguments),

@@ -5,6 +5,7 @@
 
 pub mod displays;
 pub mod lines;
+pub mod posts;
 pub mod stdio;
 
 use crate::call::{Client, Server, unknown_tool};

@@ -7,4 +7,5 @@ mod http;
 mod process;
 mod python;
 mod stand_in;
+mod streamable;
 mod transcripts;
