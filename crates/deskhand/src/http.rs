@@ -143,8 +143,10 @@ pub fn run(server: &Arc<Server>, options: Options, with_stdio: Option<protocol::
     let done = runtime.block_on(async {
         let told = protocol::stop_signal().map_err(failed("The server cannot be told to stop."))?;
         #[cfg(unix)]
-        let socket = options.unix.clone().map(|path| Socket::open(server.clone(), &options, path)).transpose()?;
-        let doors = options.tcp.then(|| Doors::open(server.clone(), options.clone(), stop.clone())).transpose()?;
+        let socket =
+            options.unix.clone().map(|path| Socket::open(server.clone(), &options, path)).transpose()?;
+        let doors =
+            options.tcp.then(|| Doors::open(server.clone(), options.clone(), stop.clone())).transpose()?;
         #[cfg(unix)]
         let lines = socket.map(|socket| tokio::spawn(socket.serve(stop.clone())));
         let serving = tokio::spawn(async move {
@@ -168,7 +170,9 @@ pub fn run(server: &Arc<Server>, options: Options, with_stdio: Option<protocol::
         }
         match serving.await {
             Ok(served) => served.map_err(failed("The server ended.")),
-            Err(error) => Err(Error::new(deskhand_core::Code::Internal, "A defect ended the server.").os(error)),
+            Err(error) => {
+                Err(Error::new(deskhand_core::Code::Internal, "A defect ended the server.").os(error))
+            }
         }
     });
     runtime.shutdown_background();
@@ -388,7 +392,8 @@ fn bind(options: &Options) -> Result<(std::net::TcpListener, SocketAddr)> {
             "Listen at 127.0.0.1 and reach it through a tunnel: ssh -L 3457:127.0.0.1:3457 this-machine.",
         ));
     }
-    let first = addresses.first().copied().ok_or_else(|| cannot(std::io::ErrorKind::AddrNotAvailable.into()))?;
+    let first =
+        addresses.first().copied().ok_or_else(|| cannot(std::io::ErrorKind::AddrNotAvailable.into()))?;
     let listener = std::net::TcpListener::bind(first).map_err(cannot)?;
     listener.set_nonblocking(true).map_err(cannot)?;
     let address = listener.local_addr().map_err(cannot)?;
@@ -489,7 +494,10 @@ async fn route(
         "/" | "/health" | "/metrics" if method == Method::OPTIONS => Ok(empty(StatusCode::NO_CONTENT)),
         "/" => Err(Refusal::method("GET, POST")),
         "/health" | "/metrics" => Err(Refusal::method("GET")),
-        _ => Err(Refusal::new(StatusCode::NOT_FOUND, "There is nothing here: POST / takes JSON-RPC, /mcp MCP.")),
+        _ => Err(Refusal::new(
+            StatusCode::NOT_FOUND,
+            "There is nothing here: POST / takes JSON-RPC, /mcp MCP.",
+        )),
     }
 }
 

@@ -110,7 +110,9 @@ impl Begun {
             None | Some(Value::Null) => Ok(Map::new()),
             Some(Value::Object(params)) => Ok(params),
             Some(Value::Array(list)) if list.is_empty() => Ok(Map::new()),
-            Some(Value::Array(_)) => Err((INVALID_PARAMS, "Parameters are taken by name: params has to be an object.")),
+            Some(Value::Array(_)) => {
+                Err((INVALID_PARAMS, "Parameters are taken by name: params has to be an object."))
+            }
             Some(_) => Err((INVALID_REQUEST, "The params have to be an object.")),
         };
         match params {

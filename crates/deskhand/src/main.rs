@@ -257,37 +257,69 @@ struct HttpArguments {
     #[arg(long, env = "DESKHAND_STDIO", hide_env_values = true, value_parser = FalseyValueParser::new())]
     stdio: bool,
     /// The name or address to listen at.
-    #[arg(long, value_name = "NAME", default_value = "127.0.0.1", env = "DESKHAND_HOST", hide_env_values = true)]
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "127.0.0.1",
+        env = "DESKHAND_HOST",
+        hide_env_values = true
+    )]
     host: String,
     /// The port; 0 is any that is free.
     #[arg(long, value_name = "N", default_value_t = deskhand::http::PORT, env = "DESKHAND_PORT",
         hide_env_values = true)]
     port: u16,
     /// Keep the token in this file from start to start, instead of making a new one each time.
-    #[arg(long, value_name = "FILE", env = "DESKHAND_TOKEN_FILE", hide_env_values = true,
-        conflicts_with = "no_auth")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "DESKHAND_TOKEN_FILE",
+        hide_env_values = true,
+        conflicts_with = "no_auth"
+    )]
     token_file: Option<std::path::PathBuf>,
     /// Ask for no token: every program of every user of this machine can then work the desktop.
     #[arg(long, env = "DESKHAND_NO_AUTH", hide_env_values = true, value_parser = FalseyValueParser::new())]
     no_auth: bool,
     /// Another name that clients reach this server by (in Host); may be repeated.
-    #[arg(long, value_name = "NAME", value_delimiter = ',', env = "DESKHAND_ALLOW_HOST", hide_env_values = true)]
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        env = "DESKHAND_ALLOW_HOST",
+        hide_env_values = true
+    )]
     allow_host: Vec<String>,
     /// Let web pages of this origin (https://example.org) call; may be repeated.
-    #[arg(long, value_name = "ORIGIN", value_delimiter = ',', env = "DESKHAND_ALLOW_ORIGIN",
-        hide_env_values = true)]
+    #[arg(
+        long,
+        value_name = "ORIGIN",
+        value_delimiter = ',',
+        env = "DESKHAND_ALLOW_ORIGIN",
+        hide_env_values = true
+    )]
     allow_origin: Vec<String>,
     /// MCP without sessions: every request stands for itself.
     #[arg(long, env = "DESKHAND_STATELESS", hide_env_values = true, hide_short_help = true,
         value_parser = FalseyValueParser::new())]
     stateless: bool,
     /// The longest body of a request in bytes.
-    #[arg(long, value_name = "BYTES", env = "DESKHAND_MAX_BODY_BYTES", hide_env_values = true,
-        hide_short_help = true)]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        env = "DESKHAND_MAX_BODY_BYTES",
+        hide_env_values = true,
+        hide_short_help = true
+    )]
     max_body_bytes: Option<usize>,
     /// How many connections may be open at once.
-    #[arg(long, value_name = "N", env = "DESKHAND_MAX_CONNECTIONS", hide_env_values = true,
-        hide_short_help = true)]
+    #[arg(
+        long,
+        value_name = "N",
+        env = "DESKHAND_MAX_CONNECTIONS",
+        hide_env_values = true,
+        hide_short_help = true
+    )]
     max_connections: Option<usize>,
     /// How many requests a second are answered, of all clients together.
     #[arg(long, value_name = "N", env = "DESKHAND_RATE_LIMIT", hide_env_values = true, hide_short_help = true,

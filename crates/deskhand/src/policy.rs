@@ -98,7 +98,8 @@ impl Policy {
 
 /// Whether a name means anything in `--allow` or `--deny`.
 pub fn is_rule(name: &str) -> bool {
-    crate::tools::all().any(|row| row.name.eq_ignore_ascii_case(name)) || rules().iter().any(|rule| rule == name)
+    crate::tools::all().any(|row| row.name.eq_ignore_ascii_case(name))
+        || rules().iter().any(|rule| rule == name)
 }
 
 /// The names of groups and effects that rules can have, besides those of tools.

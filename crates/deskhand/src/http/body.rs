@@ -65,18 +65,16 @@ impl Body for Content {
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            Content::Whole(pieces) => SizeHint::with_exact(pieces.iter().map(|piece| piece.len() as u64).sum()),
+            Content::Whole(pieces) => {
+                SizeHint::with_exact(pieces.iter().map(|piece| piece.len() as u64).sum())
+            }
             Content::Coming(_) => SizeHint::default(),
         }
     }
 }
 
 /// Reads the body of a request. `room` bounds, in kilobytes, what all clients together may have under way.
-pub async fn read(
-    request: Request<Incoming>,
-    limits: &Limits,
-    room: &Semaphore,
-) -> Result<Vec<u8>, Refusal> {
+pub async fn read(request: Request<Incoming>, limits: &Limits, room: &Semaphore) -> Result<Vec<u8>, Refusal> {
     let too_long = || {
         let message = format!("The body is longer than {} bytes, the most that is taken.", limits.body);
         Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, message)

@@ -123,13 +123,15 @@ impl Guard {
         let Some(origin) = named.next() else { return Ok(()) };
         let known = origin.to_str().is_ok_and(|origin| {
             let origin = origin.to_ascii_lowercase();
-            let own = origin.strip_prefix("http://").is_some_and(|host| self.hosts.iter().any(|ours| ours == host));
+            let own =
+                origin.strip_prefix("http://").is_some_and(|host| self.hosts.iter().any(|ours| ours == host));
             own || self.origins.contains(&origin)
         });
         if known && named.next().is_none() {
             return Ok(());
         }
-        let message = "Web pages of this Origin may not call. Start Deskhand with --allow-origin ORIGIN to allow it.";
+        let message =
+            "Web pages of this Origin may not call. Start Deskhand with --allow-origin ORIGIN to allow it.";
         Err(Refusal::new(StatusCode::FORBIDDEN, message))
     }
 
@@ -301,7 +303,9 @@ mod tests {
             require_json(&headers).is_ok()
         };
         assert!(with("application/json") && with("Application/JSON; charset=utf-8"));
-        for other in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""] {
+        for other in
+            ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""]
+        {
             assert!(!with(other), "{other}");
         }
         assert!(require_json(&HeaderMap::new()).is_err());

@@ -6,7 +6,7 @@
 
 use super::guard::{Refusal, require_json};
 use super::streams::{Reader, Streams};
-use super::{Content, Hall, body, empty, reply, told, token};
+use super::{Content, Hall, body, empty, reply, token, told};
 use crate::json_rpc;
 use crate::line::Line;
 use crate::mcp::lines::array;
@@ -14,7 +14,7 @@ use crate::mcp::posts::Posted;
 use crate::mcp::{self, versions};
 use bytes::Bytes;
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, UPGRADE};
+use hyper::header::{ACCEPT, HeaderMap, HeaderValue, UPGRADE};
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
@@ -93,7 +93,10 @@ impl Sessions {
         let Some(id) = headers.get(SESSION) else { return Ok(None) };
         let id = id.to_str().unwrap_or_default();
         let found = self.locked().get(id).cloned().ok_or_else(|| {
-            Refusal::new(StatusCode::NOT_FOUND, "There is no such session, or not any more: initialize again.")
+            Refusal::new(
+                StatusCode::NOT_FOUND,
+                "There is no such session, or not any more: initialize again.",
+            )
         })?;
         found.hear();
         Ok(Some((id.to_owned(), found)))
@@ -136,7 +139,10 @@ impl Sessions {
 }
 
 /// Answers a request at `/mcp`.
-pub(super) async fn answer(hall: &Arc<Hall>, request: Request<Incoming>) -> Result<Response<Content>, Refusal> {
+pub(super) async fn answer(
+    hall: &Arc<Hall>,
+    request: Request<Incoming>,
+) -> Result<Response<Content>, Refusal> {
     let version = request.headers().get(VERSION).map(|version| version.to_str().unwrap_or_default());
     if let Some(version) = version
         && !versions().any(|known| known == version)
@@ -150,7 +156,7 @@ pub(super) async fn answer(hall: &Arc<Hall>, request: Request<Incoming>) -> Resu
     match *request.method() {
         Method::POST => post(hall, request).await,
         Method::GET if request.headers().get(UPGRADE).is_some_and(|to| to.as_bytes() == LINES.as_bytes()) => {
-            Ok(as_lines(hall, request))
+            as_lines(hall, request)
         }
         Method::GET => stream(hall, request.headers()),
         Method::DELETE => match hall.sessions.find(request.headers())? {
@@ -220,7 +226,8 @@ async fn post(hall: &Arc<Hall>, request: Request<Incoming>) -> Result<Response<C
         return Ok(refused);
     }
     let hello = messages.iter().find(|message| message["method"] == "initialize");
-    let stateless = hall.options.stateless || version_of(&headers, &messages).is_some_and(|it| STATELESS <= it);
+    let stateless =
+        hall.options.stateless || version_of(&headers, &messages).is_some_and(|it| STATELESS <= it);
     let mut added = None;
     let session = match hall.sessions.find(&headers)? {
         Some((_, session)) => session,
@@ -234,7 +241,8 @@ async fn post(hall: &Arc<Hall>, request: Request<Incoming>) -> Result<Response<C
         }
     };
     let is_told = |message: &Value| {
-        message.is_object() && (message["method"].is_string() || message.get("method").is_none())
+        message.is_object()
+            && (message["method"].is_string() || message.get("method").is_none())
             && message.get("id").is_none_or(|_| message.get("result").or(message.get("error")).is_some())
     };
     if messages.iter().all(is_told) {
@@ -261,7 +269,8 @@ async fn post(hall: &Arc<Hall>, request: Request<Incoming>) -> Result<Response<C
 
 /// The version that a request says it speaks.
 fn version_of<'a>(headers: &'a HeaderMap, messages: &'a [Value]) -> Option<&'a str> {
-    let meta = |message: &'a Value| message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"].as_str();
+    let meta =
+        |message: &'a Value| message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"].as_str();
     messages.iter().find_map(meta).or_else(|| headers.get(VERSION)?.to_str().ok())
 }
 
@@ -297,7 +306,9 @@ fn failed(status: StatusCode, id: &Value, code: i32, message: &str) -> Response<
 /// The answers as one body of JSON, when all are there.
 async fn whole(session: &Arc<Session>, exchange: u64, is_batch: bool) -> Response<Content> {
     let mut changed = session.streams.watch();
-    let Some(mut reader) = session.streams.reader(exchange, Some(0)) else { return empty(StatusCode::ACCEPTED) };
+    let Some(mut reader) = session.streams.reader(exchange, Some(0)) else {
+        return empty(StatusCode::ACCEPTED);
+    };
     let mut pieces = Vec::new();
     loop {
         changed.borrow_and_update();
@@ -359,7 +370,8 @@ fn events(hall: &Hall, session: Arc<Session>, mut reader: Reader, primed: bool) 
             let news = session.streams.news(&mut reader);
             for event in news.events {
                 let head = format!("id: {}-{}\ndata: ", reader.stream, event.number);
-                let pieces = [Bytes::from(head)].into_iter().chain(event.message).chain([Bytes::from_static(b"\n\n")]);
+                let pieces =
+                    [Bytes::from(head)].into_iter().chain(event.message).chain([Bytes::from_static(b"\n\n")]);
                 for piece in pieces.filter(|piece| !piece.is_empty()) {
                     if sender.send(piece).await.is_err() {
                         return;
@@ -389,19 +401,25 @@ fn events(hall: &Hall, session: Arc<Session>, mut reader: Reader, primed: bool) 
 }
 
 /// The connection becomes one of lines, for `deskhand connect`.
-fn as_lines(hall: &Arc<Hall>, request: Request<Incoming>) -> Response<Content> {
+fn as_lines(hall: &Arc<Hall>, request: Request<Incoming>) -> Result<Response<Content>, Refusal> {
+    // HTTP is over then, and gives its own place back.
+    let place = hall.places.clone().try_acquire_owned();
+    let place = place.map_err(|_| {
+        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "Too many connections are open; try again.")
+    })?;
     let hall = hall.clone();
     let upgraded = hyper::upgrade::on(request);
     tokio::spawn(async move {
         let Ok(stream) = upgraded.await else { return };
         let (input, output) = tokio::io::split(TokioIo::new(stream));
         let mut stop = hall.stop.clone();
-        mcp::serve(&hall.server, hall.options.mcp.clone(), input, output, async { told(&mut stop).await }).await;
+        mcp::serve(&hall.server, hall.options.mcp.clone(), input, output, async { told(&mut stop).await })
+            .await;
+        drop(place);
     });
     let mut response = empty(StatusCode::SWITCHING_PROTOCOLS);
     let headers = response.headers_mut();
     headers.insert(UPGRADE, HeaderValue::from_static(LINES));
     headers.insert("connection", HeaderValue::from_static("upgrade"));
-    headers.remove(CONTENT_TYPE);
-    response
+    Ok(response)
 }

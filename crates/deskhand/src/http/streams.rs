@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 /// How many bytes are kept for a client. What is dropped first is what was answered longest ago.
-const MOST_KEPT: usize = 32 * 1024 * 1024;
+const MOST_KEPT: usize = 8 * 1024 * 1024;
 
 /// How many streams are kept after their end.
 const MOST_ENDED: usize = 64;
@@ -111,7 +111,6 @@ impl Streams {
             reader.after = last.number;
             stream.read = stream.read.max(last.number);
         }
-        // Of stream 0 only what nobody has read is kept: more of it comes all the time.
         let ended = closed || stream.left == 0;
         News { events, ended }
     }
@@ -190,8 +189,10 @@ impl All {
             self.bytes -= event.len();
         }
         loop {
-            let mut ended = self.streams.iter().filter(|(_, stream)| stream.left == 0).map(|(number, _)| *number);
-            let (Some(oldest), true) = (ended.next(), MOST_ENDED <= ended.count() || MOST_KEPT < self.bytes) else {
+            let mut ended =
+                self.streams.iter().filter(|(_, stream)| stream.left == 0).map(|(number, _)| *number);
+            let (Some(oldest), true) = (ended.next(), MOST_ENDED <= ended.count() || MOST_KEPT < self.bytes)
+            else {
                 return;
             };
             // What was answered last stays, however large it is: its client may be reading it.

@@ -29,8 +29,10 @@ impl Token {
             },
             None => {
                 let path = place(port).ok_or_else(|| {
-                    Error::backend("There is no folder to keep the token in: neither XDG_RUNTIME_DIR nor HOME is set.")
-                        .remedy("Name a file with --token-file.")
+                    Error::backend(
+                        "There is no folder to keep the token in: neither XDG_RUNTIME_DIR nor HOME is set.",
+                    )
+                    .remedy("Name a file with --token-file.")
                 })?;
                 // What an earlier start left behind has no meaning any more.
                 let _ = std::fs::remove_file(&path);

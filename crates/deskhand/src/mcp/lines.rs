@@ -435,11 +435,7 @@ impl Intake {
         }
     }
 
-    fn notification(
-        &self,
-        method: &str,
-        params: Option<Map<String, Value>>,
-    ) -> Option<ClientJsonRpcMessage> {
+    fn notification(&self, method: &str, params: Option<Map<String, Value>>) -> Option<ClientJsonRpcMessage> {
         let notification: ClientNotification = match method {
             "notifications/initialized" => InitializedNotification::default().into(),
             "notifications/cancelled" => {
@@ -814,7 +810,13 @@ impl Wire {
                     self.answer(number, "error", |line| write_json(line.own(), &error.error));
                 }
                 Some(RequestId::String(_)) | None => {
-                    self.refuse(None, Place::default(), error.error.code, &error.error.message, error.error.data);
+                    self.refuse(
+                        None,
+                        Place::default(),
+                        error.error.code,
+                        &error.error.message,
+                        error.error.data,
+                    );
                 }
             },
             JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => {

@@ -30,7 +30,12 @@ pub struct Posted {
 
 impl Posted {
     /// A new client; `exchanges` takes what it is told. Needs the runtime.
-    pub fn open(server: &Arc<Server>, options: &Options, name: &str, exchanges: Arc<dyn Exchanges>) -> Posted {
+    pub fn open(
+        server: &Arc<Server>,
+        options: &Options,
+        name: &str,
+        exchanges: Arc<dyn Exchanges>,
+    ) -> Posted {
         let client = server.client(name);
         let wire = Wire::new(Out::Exchanges(exchanges));
         client.reach(wire.clone());

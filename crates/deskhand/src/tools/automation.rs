@@ -5,22 +5,26 @@
 //! process, a window's title, an element's identifier or selector.
 
 use super::apps::LaunchApp;
-use super::elements::{self, ClickUiElement, Format, GetElement, GetUiElementValue, GetUiElements, SetUiElementValue};
+use super::elements::{
+    self, ClickUiElement, Format, GetElement, GetUiElementValue, GetUiElements, SetUiElementValue,
+};
 use super::evidence::{Acted, Seen};
 use super::find::{self, Which};
 use super::keyboard::{self, PressKey, TypeText};
 use super::send_keys::{self, Stroke};
 use super::target;
-use super::windows::ListWindows;
+use super::windows::{FocusWindow, ListWindows};
 use crate::call::Context;
 use crate::tool::{Data, Effect, Group, Output, Ranged, Reply, Row, Tool};
 use deskhand_core::element::{Bounds, Element, Role, Root, State, TreeQuery};
+use deskhand_core::key::{Key, Modifier};
 use deskhand_core::window::{Window, WindowId};
 use deskhand_core::{Code, Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use std::time::Duration;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 /// The table of these clients.
 pub static TOOLS: &[Row] = &[
@@ -212,8 +216,11 @@ impl Tool for QueryTree {
             Reply::Data(_) | Reply::Picture(_) => Value::Null,
         };
         let Some(root) = read["elements"].get(0) else {
-            return Err(Error::new(Code::ElementNotFound, format!("{:?} shows no elements.", self.target_id))
-                .remedy("Its application may hang, or have accessibility off: see `deskhand doctor`."));
+            return Err(Error::new(
+                Code::ElementNotFound,
+                format!("{:?} shows no elements.", self.target_id),
+            )
+            .remedy("Its application may hang, or have accessibility off: see `deskhand doctor`."));
         };
         let mut tree = node(root);
         if read["truncated"] == true {
@@ -225,7 +232,8 @@ impl Tool for QueryTree {
 
 /// One element of a tree as these clients know it.
 fn node(info: &Value) -> Value {
-    let states: Vec<&str> = info["states"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let states: Vec<&str> =
+        info["states"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let has = |state: State| states.contains(&state.name());
     let role = info["role"].as_str().and_then(Role::from_name).unwrap_or(Role::Unknown);
     let mut properties = Map::new();
@@ -236,8 +244,11 @@ fn node(info: &Value) -> Value {
             properties.insert(member.into(), value.clone());
         }
     }
-    let flags =
-        [(State::Focused, "hasKeyboardFocus"), (State::Checked, "isChecked"), (State::Selected, "isSelected")];
+    let flags = [
+        (State::Focused, "hasKeyboardFocus"),
+        (State::Checked, "isChecked"),
+        (State::Selected, "isSelected"),
+    ];
     for (state, name) in flags {
         if has(state) {
             properties.insert(name.into(), json!(true));
@@ -371,7 +382,7 @@ impl Tool for SetProperty {
 
     fn patience(&self) -> Duration {
         let keys = self.value.as_str().map_or(0, str::len);
-        Duration::from_millis(10).saturating_mul(u32::try_from(keys).unwrap_or(u32::MAX))
+        (Duration::from_millis(10) + SAME_KEY).saturating_mul(u32::try_from(keys).unwrap_or(u32::MAX))
     }
 
     fn call(self, cx: &Context) -> Result<Data<Done>> {
@@ -414,11 +425,33 @@ impl Aim {
     }
 }
 
+/// A button of GTK 3 that a key has activated ignores that key for 250 ms: of `11+1=`, typed faster, a calculator
+/// would see `1+`.
+const SAME_KEY: Duration = Duration::from_millis(260);
+
 /// Types, and tells what was seen of the last stroke that was not confirmed, or of the last one.
 fn send(cx: &Context, strokes: &[Stroke], aim: &Aim) -> Result<Acted> {
     let mut whole: Option<Acted> = None;
+    let shows_only = shows_only(cx, aim)?;
+    let mut pressed: BTreeMap<char, Instant> = BTreeMap::new();
     for stroke in strokes {
         let acted = match stroke {
+            Stroke::Text(text) if shows_only => {
+                cx.desktop.check_text(&cx.call, text)?;
+                let mut last = None;
+                let mut rest = text.chars().peekable();
+                while let Some(c) = rest.next() {
+                    let since = pressed.get(&c).map(Instant::elapsed).filter(|since| *since < SAME_KEY);
+                    if let Some(since) = since {
+                        cx.call.pause(SAME_KEY - since, "pressing the same key again")?;
+                    }
+                    // What comes of them is looked for after the last one.
+                    let settle = if rest.peek().is_some() { Ranged::new(0) } else { None };
+                    last = Some(press(cx, aim, send_keys::character(c), &[], 1, settle)?);
+                    pressed.insert(c, Instant::now());
+                }
+                last.unwrap_or_default()
+            }
             Stroke::Text(text) => {
                 let typed = TypeText {
                     text: text.clone(),
@@ -432,19 +465,7 @@ fn send(cx: &Context, strokes: &[Stroke], aim: &Aim) -> Result<Acted> {
                 };
                 cx.call(typed)?.0.acted
             }
-            Stroke::Press { modifiers, key, times } => {
-                let press = PressKey {
-                    key: key.to_string(),
-                    modifiers: modifiers.clone(),
-                    repeat: Ranged::new(i64::from(*times)),
-                    delay_ms: None,
-                    element: aim.element.clone(),
-                    window: aim.window.clone(),
-                    application: None,
-                    settle_ms: None,
-                };
-                cx.call(press)?.0
-            }
+            Stroke::Press { modifiers, key, times } => press(cx, aim, *key, modifiers, *times, None)?,
         };
         // Keys have consequences other than that they read back: each only counts when all do.
         let keep = whole.as_ref().is_some_and(|before| before.effect != Seen::Confirmed);
@@ -453,6 +474,43 @@ fn send(cx: &Context, strokes: &[Stroke], aim: &Aim) -> Result<Acted> {
         }
     }
     Ok(whole.unwrap_or_else(|| Acted::no_change("There was no key to send.")))
+}
+
+fn press(
+    cx: &Context,
+    aim: &Aim,
+    key: Key,
+    modifiers: &[Modifier],
+    times: u16,
+    settle_ms: Option<Ranged<0, 10_000>>,
+) -> Result<Acted> {
+    let pressed = PressKey {
+        key: key.to_string(),
+        modifiers: modifiers.to_vec(),
+        repeat: Ranged::new(i64::from(times)),
+        delay_ms: None,
+        element: aim.element.clone(),
+        window: aim.window.clone(),
+        application: None,
+        settle_ms,
+    };
+    Ok(cx.call(pressed)?.0)
+}
+
+/// Whether what gets the keys is a text that only shows, as a calculator's display is: its window takes them as
+/// keys, and there is no text to type into.
+fn shows_only(cx: &Context, aim: &Aim) -> Result<bool> {
+    let element = match aim {
+        Aim { element: Some(name), .. } => {
+            Some(find::read(cx, Which { element: Some(name), ..Which::default() })?.element)
+        }
+        Aim { window: Some(window), .. } => {
+            cx.call(FocusWindow { window: window.clone() })?;
+            cx.desktop.elements.focused(&cx.call).ok().flatten()
+        }
+        Aim { window: None, element: None } => None,
+    };
+    Ok(element.is_some_and(|it| it.states.has(State::ReadOnly) && !it.states.has(State::Editable)))
 }
 
 /// What can be read.
@@ -516,7 +574,9 @@ impl Tool for ReadProperty {
                 let read = held(cx, element_meant(cx, &self.element_id)?)?;
                 reason = read.reason;
                 let secret = read.role == Role::PasswordField;
-                json!(read.value.or_else(|| (!secret && !elements::takes_text(read.role)).then_some(read.name)))
+                json!(
+                    read.value.or_else(|| (!secret && !elements::takes_text(read.role)).then_some(read.name))
+                )
             }
             Readable::Value => {
                 let read = held(cx, element_meant(cx, &self.element_id)?)?;
@@ -578,16 +638,27 @@ impl Tool for ClickElement {
 
     fn call(self, cx: &Context) -> Result<Data<Done>> {
         require_provider(&self.provider_name)?;
-        let Data(acted) = cx.call(ClickUiElement {
-            element: self.element_id,
+        let plain =
+            self.element_id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte));
+        let clicked = cx.call(ClickUiElement {
+            element: self.element_id.clone(),
             window: None,
             application: None,
             button: Default::default(),
             click_count: None,
             modifiers: Vec::new(),
             settle_ms: None,
-        })?;
-        Ok(Data(acted.into()))
+        });
+        match clicked {
+            Ok(Data(acted)) => Ok(Data(acted.into())),
+            // An id that nothing has reads like a selector that is none.
+            Err(error) if error.code == Code::InvalidSelector && plain => Err(Error::new(
+                Code::ElementNotFound,
+                format!("No element has the id {:?}.", self.element_id),
+            )
+            .remedy("Read the elements with queryTree, and use an id of that reading.")),
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -604,8 +675,10 @@ impl Tool for GetProviders {
     type Output = Bare;
 
     fn call(self, cx: &Context) -> Result<Bare> {
+        cx.call.check("listing the providers")?;
         let choices = cx.desktop.choices.iter();
-        let missing = choices.filter(|choice| choice.capability == "elements").any(|choice| choice.provider.is_err());
+        let missing =
+            choices.filter(|choice| choice.capability == "elements").any(|choice| choice.provider.is_err());
         Ok(Bare(if missing { json!([]) } else { json!([OWN]) }))
     }
 }

@@ -133,21 +133,19 @@ fn held_keys(held: &[Modifier], rest: &mut Peekable<Chars>, strokes: &mut Stroke
             strokes.key(held, key, times);
             Ok(())
         }
-        Some('(') => {
-            loop {
-                match rest.next() {
-                    Some(')') => return Ok(()),
-                    Some('{') => {
-                        let (key, times) = braces(rest)?;
-                        strokes.key(held, key, times);
-                    }
-                    Some('~') => strokes.key(held, Key::Named(NamedKey::Enter), 1),
-                    Some('(') => return Err(wrong("Groups do not stand within each other.", "{(} for the sign")),
-                    Some(c) => strokes.key(held, character(c), 1),
-                    None => return Err(wrong("A group has no end.", ") at its end")),
+        Some('(') => loop {
+            match rest.next() {
+                Some(')') => return Ok(()),
+                Some('{') => {
+                    let (key, times) = braces(rest)?;
+                    strokes.key(held, key, times);
                 }
+                Some('~') => strokes.key(held, Key::Named(NamedKey::Enter), 1),
+                Some('(') => return Err(wrong("Groups do not stand within each other.", "{(} for the sign")),
+                Some(c) => strokes.key(held, character(c), 1),
+                None => return Err(wrong("A group has no end.", ") at its end")),
             }
-        }
+        },
         Some('~') => {
             strokes.key(held, Key::Named(NamedKey::Enter), 1);
             Ok(())
@@ -211,7 +209,7 @@ fn named(name: &str) -> Result<Key> {
 }
 
 /// A character as a key, with those that are keys of their own as these.
-fn character(c: char) -> Key {
+pub fn character(c: char) -> Key {
     match c {
         '\n' | '\r' => Key::Named(NamedKey::Enter),
         '\t' => Key::Named(NamedKey::Tab),
@@ -239,7 +237,6 @@ impl Strokes {
         match key {
             // A character is text, so that what cannot be typed is refused before anything is.
             Key::Char(c) if held.is_empty() => (0..times).for_each(|_| self.char(c)),
-            // With Shift, letters are other letters and nothing else.
             key => self.0.push(Stroke::Press { modifiers: held.to_vec(), key, times }),
         }
     }
@@ -259,7 +256,8 @@ mod tests {
         let words = strokes.iter().map(|stroke| match stroke {
             Stroke::Text(text) => format!("{text:?}"),
             Stroke::Press { modifiers, key, times } => {
-                let held: String = modifiers.iter().map(|modifier| format!("{}+", modifier.key().name())).collect();
+                let held: String =
+                    modifiers.iter().map(|modifier| format!("{}+", modifier.key().name())).collect();
                 let often = if *times == 1 { String::new() } else { format!("*{times}") };
                 format!("{held}{key}{often}")
             }

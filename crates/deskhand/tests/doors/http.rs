@@ -36,7 +36,8 @@ impl Served {
         log::silence();
         let (desktop, reached) = stand_in::desktop();
         let server = Server::new(desktop, Config::default());
-        let mut options = Options { port: 0, access: Access::Token(Some(token_file())), ..Options::default() };
+        let mut options =
+            Options { port: 0, access: Access::Token(Some(token_file())), ..Options::default() };
         change(&mut options);
         let (stop, stopped) = watch::channel(false);
         let doors = Doors::open(server.clone(), options, stopped).unwrap();
@@ -116,7 +117,8 @@ impl Connection {
     }
 
     pub fn send(&mut self, line: &str, headers: &str, body: &str) -> Answer {
-        let length = if body.is_empty() { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
+        let length =
+            if body.is_empty() { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
         self.write(format!("{line} HTTP/1.1\r\n{headers}{length}\r\n{body}").as_bytes());
         self.answer()
     }
@@ -274,8 +276,10 @@ fn json_rpc_is_spoken_to_the_letter() {
 #[test]
 fn the_seven_tools_are_listed_and_every_other_can_be_called() {
     let served = Served::start(|_| {});
-    let tools = served.ask(&json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" }))["result"]["tools"].clone();
-    let names: Vec<&str> = tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    let tools =
+        served.ask(&json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" }))["result"]["tools"].clone();
+    let names: Vec<&str> =
+        tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     let seven = [
         "launchProcess",
         "listWindows",
@@ -308,7 +312,11 @@ fn a_person_and_a_monitor_find_what_they_look_for() {
     let host = format!("Host: {}\r\n", served.address);
     let page = served.open().send("GET /", &host, "");
     assert_eq!(page.status, 200);
-    assert!(page.body.contains("<code>launchProcess</code>") && page.body.contains("/health"), "{}", page.body);
+    assert!(
+        page.body.contains("<code>launchProcess</code>") && page.body.contains("/health"),
+        "{}",
+        page.body
+    );
     assert!(!page.body.contains(served.token.as_deref().unwrap()));
     let health = served.open().send("GET /health", &host, "").json();
     assert_eq!(health["status"], "ok");
@@ -317,7 +325,8 @@ fn a_person_and_a_monitor_find_what_they_look_for() {
     assert!(metrics.contains("deskhand_calls_total{tool=\"listWindows\",outcome=\"ok\"} 1"), "{metrics}");
     assert!(metrics.contains("process_resident_memory_bytes"), "{metrics}");
     assert_eq!(served.open().send("GET /metrics", &host, "").status, 401);
-    for (line, status) in [("DELETE /", 405), ("PUT /health", 405), ("GET /nothing", 404), ("OPTIONS /", 204)] {
+    for (line, status) in [("DELETE /", 405), ("PUT /health", 405), ("GET /nothing", 404), ("OPTIONS /", 204)]
+    {
         let answer = served.open().send(line, &served.headers(), "");
         assert_eq!(answer.status, status, "{line}");
         assert_eq!(answer.header("allow").is_some(), status == 405, "{line}");
@@ -339,7 +348,12 @@ fn only_named_pages_are_let_read() {
 #[test]
 fn what_is_too_much_is_refused() {
     let served = Served::start(|options| {
-        options.limits = Limits { body: 1000, head: Duration::from_millis(500), read: Duration::from_millis(500), ..options.limits.clone() };
+        options.limits = Limits {
+            body: 1000,
+            head: Duration::from_millis(500),
+            read: Duration::from_millis(500),
+            ..options.limits.clone()
+        };
     });
     let long = format!("{}Content-Length: 1001\r\n\r\n", served.headers());
     let mut connection = served.open();
@@ -408,7 +422,7 @@ fn what_a_connection_holds_and_runs_ends_with_it() {
             .to_string()
     };
     let answer = connection.send("POST /", &served.headers(), &call("left_mouse_down", json!({})));
-    assert_eq!(answer.json()["result"]["held"], json!(["left"]), "{answer:?}");
+    assert_eq!(answer.json()["result"]["held"], json!(["left button"]), "{answer:?}");
     assert_eq!(served.reached.down.load(Ordering::SeqCst), 1);
     let wait = |what: &str, done: &dyn Fn() -> bool| {
         let began = Instant::now();

@@ -155,7 +155,10 @@ fn progress_comes_in_the_stream_of_its_call() {
     let (_, last) = found.last().unwrap();
     assert_eq!(last["id"], 7, "{found:?}");
     for (_, told) in &found[..found.len() - 1] {
-        assert_eq!((&told["method"], &told["params"]["progressToken"]), (&json!("notifications/progress"), &json!("p")));
+        assert_eq!(
+            (&told["method"], &told["params"]["progressToken"]),
+            (&json!("notifications/progress"), &json!("p"))
+        );
     }
 }
 
@@ -180,7 +183,8 @@ fn a_call_is_called_off_by_its_id() {
     let served = Served::start(|_| {});
     let session = Session::open(&served, NEWEST_WITH_SESSIONS);
     let mut stream = session.call("launch_app", json!({ "application": "slow" }));
-    let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 7 } });
+    let cancel =
+        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 7 } });
     assert_eq!(session.send(&cancel).status, 202);
     assert_eq!(messages(&mut stream), [], "a call that was called off is not answered, and its stream ends");
 }
@@ -238,7 +242,8 @@ fn what_the_specification_forbids_is_refused() {
 #[test]
 fn without_sessions_every_request_stands_for_itself() {
     let served = Served::start(|options| options.stateless = true);
-    let call = json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": { "name": "list_displays" } });
+    let call =
+        json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": { "name": "list_displays" } });
     let json_only = format!("{}Accept: application/json\r\n", served.headers());
     let answer = served.open().send("POST /mcp", &json_only, &call.to_string());
     assert_eq!(answer.header("mcp-session-id"), None);

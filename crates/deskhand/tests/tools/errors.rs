@@ -289,6 +289,7 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
         (Code::ElementStale, "setProperty" | "readProperty" | "clickElement") => {
             without(&[], json!({ "elementId": "e999" }));
         }
+        (Code::InvalidSelector, "clickElement") => without(&[], json!({ "elementId": "button[" })),
         (Code::UnknownKey, "setProperty") => {
             without(&[], json!({ "propertyName": "keys", "value": "{ANYKEY}" }));
         }
@@ -296,15 +297,19 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
             desk.control.change(|world| world.forbid_characters(&['€']));
             without(&[], json!({ "elementId": "8", "propertyName": "keys", "value": "5 €" }));
         }
-        (code, "launchProcess") if ![Code::SecureDesktopActive, Code::Busy].contains(&code) => {
+        (code, "launchProcess")
+            if row.errors.contains(&code) && ![Code::SecureDesktopActive, Code::Busy].contains(&code) =>
+        {
             fail_everything_of(&desk, "apps.launch", code, "It cannot be started.");
         }
         (code, "queryTree" | "setProperty" | "readProperty" | "clickElement")
-            if ![Code::SecureDesktopActive, Code::Busy].contains(&code) =>
+            if row.errors.contains(&code) && ![Code::SecureDesktopActive, Code::Busy].contains(&code) =>
         {
             // What the canonical tools behind them answer is handed on.
             match row.name {
-                "setProperty" | "readProperty" => without(&[], json!({ "elementId": "8", "propertyName": "value" })),
+                "setProperty" | "readProperty" => {
+                    without(&[], json!({ "elementId": "8", "propertyName": "value" }))
+                }
                 _ => {}
             }
             fail_everything_of(&desk, "elements", code, "As its application says.");
