@@ -6,6 +6,7 @@ use crate::encode;
 use crate::images::Images;
 use crate::log;
 use crate::macros::Macros;
+use crate::metrics::Metrics;
 use crate::notices::Notices;
 use crate::observations::Observations;
 use crate::policy::Policy;
@@ -21,7 +22,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
@@ -82,6 +83,9 @@ pub struct Server {
     pub notices: Notices,
     /// What is observed, for whom.
     pub observations: Arc<Observations>,
+    /// What was called how often.
+    pub metrics: Metrics,
+    clients: AtomicUsize,
     next_client: AtomicU64,
     next_call: AtomicU64,
     places: Semaphore,
@@ -148,6 +152,7 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
+        self.server.clients.fetch_sub(1, Ordering::Relaxed);
         self.leave();
     }
 }
@@ -197,6 +202,11 @@ impl Prepared {
         Prepared { progress: Some(progress), ..self }
     }
 
+    /// Whether its arguments are those that the tool takes.
+    pub fn fits(&self) -> bool {
+        self.bound.is_ok()
+    }
+
     /// Calls it off.
     pub fn cancellation(&self) -> Cancellation {
         self.call.cancellation().clone()
@@ -240,6 +250,8 @@ impl Server {
             snapshots: Snapshots::default(),
             notices: Notices::default(),
             observations,
+            metrics: Metrics::default(),
+            clients: AtomicUsize::new(0),
             next_client: AtomicU64::new(1),
             next_call: AtomicU64::new(1),
             places: Semaphore::new(MOST_AT_ONCE),
@@ -249,6 +261,7 @@ impl Server {
     /// A new client.
     pub fn client(self: &Arc<Server>, name: impl Into<String>) -> Arc<Client> {
         let id = self.new_owner();
+        self.clients.fetch_add(1, Ordering::Relaxed);
         Arc::new(Client {
             id,
             session: Session::own(id),
@@ -263,6 +276,11 @@ impl Server {
     /// A number for somebody who owns something: no client and no session has it.
     pub fn new_owner(&self) -> ClientId {
         self.next_client.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// How many clients there are.
+    pub fn clients(&self) -> usize {
+        self.clients.load(Ordering::Relaxed)
     }
 
     /// Fixes a call's place in the order: called in the order in which requests arrive. `None` when no
@@ -414,6 +432,7 @@ impl Server {
         result: &Result<Reply>,
     ) {
         let error = result.as_ref().err();
+        self.metrics.record(row.name, error.map_or("ok", |error| error.code.name()), started.elapsed());
         let said = |names: &[&str]| match result {
             Ok(Reply::Data(data)) => names.iter().find_map(|name| data.get(name)).cloned(),
             _ => None,

@@ -55,9 +55,15 @@ pub fn serve(arguments: ServeArguments) -> Result<ExitCode, Failure> {
     keep_tray(&desktop);
     let server = Server::new(desktop, config);
     let options = mcp::Options { profile, longest_line: arguments.max_line_bytes, ..mcp::Options::default() };
-    mcp::serve_stdio(&server, options).map_err(|error| {
-        Failure::Refused(Error::backend("Standard input and output cannot be served.").because(error))
-    })?;
+    if arguments.http.http || arguments.http.unix.is_some() {
+        let with_stdio = arguments.http.stdio.then(|| options.clone());
+        deskhand::http::run(&server, arguments.http.options(options), with_stdio)
+            .map_err(Failure::Refused)?;
+    } else {
+        mcp::serve_stdio(&server, options).map_err(|error| {
+            Failure::Refused(Error::backend("Standard input and output cannot be served.").because(error))
+        })?;
+    }
     server.desktop.release_all();
     if place.outlives_us()
         && let Err(error) = server.desktop.leave()
@@ -65,6 +71,13 @@ pub fn serve(arguments: ServeArguments) -> Result<ExitCode, Failure> {
         log::line("error", "clipboard", json!({ "message": error.message, "os": error.detail.os }));
     }
     log::line("info", "end", json!({}));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `deskhand connect`.
+pub fn connect_to(arguments: ConnectArguments) -> Result<ExitCode, Failure> {
+    let target = deskhand::bridge::Target::parse(&arguments.target).map_err(Failure::Usage)?;
+    deskhand::bridge::run(&target, arguments.token_file).map_err(Failure::Refused)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -95,7 +108,7 @@ pub fn call(arguments: CallArguments) -> Result<ExitCode, Failure> {
         terminal::complain(&Failure::Refused(error).to_string());
     }
     match (arguments.output, result) {
-        (OutputForm::Json, result) => terminal::say(&format!("{:#}", as_json(&result))),
+        (OutputForm::Json, result) => terminal::say(&format!("{:#}", encode::bare(&result))),
         (OutputForm::Text, result @ Err(_)) => terminal::complain(&encode::terminal(&result)),
         (OutputForm::Text, result) => terminal::say(&encode::terminal(&result)),
     }
@@ -134,16 +147,6 @@ fn run(server: &Arc<Server>, name: &str, given: Value) -> Result<Result<Reply>> 
         client.leave();
     }
     Ok(result)
-}
-
-/// The answer for a program. A picture stands in it as base64.
-fn as_json(result: &Result<Reply>) -> Value {
-    let mut value = encode::json(result);
-    if let (Ok(Reply::Picture(picture)), Some(object)) = (result, value.as_object_mut()) {
-        object.entry("mime_type").or_insert(json!(picture.mime));
-        object.entry("base64").or_insert(json!(picture.base64.concat()));
-    }
-    value
 }
 
 /// The parameters, from --json and key=value together.

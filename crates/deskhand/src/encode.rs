@@ -66,11 +66,16 @@ pub fn write_mcp(whole: &mut Line, result: &Result<Reply>, typed: bool) {
             write_string(line, text);
         }
         Ok(Reply::Data(data)) => {
-            let data = data.to_string();
+            let text = data.to_string();
             line.extend_from_slice(br#"{"type":"text","text":"#);
-            write_string(line, &data);
+            write_string(line, &text);
+            // Structured content has to be an object.
+            if !data.is_object() {
+                line.extend_from_slice(br#"}],"isError":false}"#);
+                return;
+            }
             line.extend_from_slice(br#"}],"structuredContent":"#);
-            line.extend_from_slice(data.as_bytes());
+            line.extend_from_slice(text.as_bytes());
             line.extend_from_slice(br#","isError":false}"#);
             return;
         }
@@ -118,6 +123,16 @@ pub fn json(result: &Result<Reply>) -> Value {
             None => serde_json::to_value(error).unwrap_or_else(|_| json!(error.to_string())),
         },
     }
+}
+
+/// The same with a picture's bytes in it as base64, for surfaces that have nothing but JSON.
+pub fn bare(result: &Result<Reply>) -> Value {
+    let mut value = json(result);
+    if let (Ok(Reply::Picture(picture)), Some(object)) = (result, value.as_object_mut()) {
+        object.entry("mime_type").or_insert(json!(picture.mime));
+        object.entry("base64").or_insert(json!(picture.base64.concat()));
+    }
+    value
 }
 
 /// A result as text for a person at a terminal.

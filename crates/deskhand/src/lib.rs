@@ -1,6 +1,7 @@
 //! Deskhand: see and work a desktop over MCP, JSON-RPC and from a terminal.
 
 pub mod arguments;
+pub mod bridge;
 pub mod call;
 pub mod connect;
 pub mod consent;
@@ -9,11 +10,14 @@ pub mod doctor;
 pub mod encode;
 pub mod files;
 pub mod guards;
+pub mod http;
 pub mod images;
+pub mod json_rpc;
 pub mod line;
 pub mod log;
 pub mod macros;
 pub mod mcp;
+pub mod metrics;
 pub mod notices;
 pub mod observations;
 pub mod policy;

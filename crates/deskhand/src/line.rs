@@ -1,6 +1,7 @@
 //! A line on its way out. Pictures weigh megabytes and are already held elsewhere: a line shares them rather
 //! than copies them, and they are written from where they lie.
 
+use bytes::Bytes;
 use std::io::{self, IoSlice};
 use std::sync::Arc;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
@@ -64,6 +65,20 @@ impl Line {
     /// Its bytes in one piece.
     pub fn into_bytes(self) -> Vec<u8> {
         self.0.iter().flat_map(Piece::bytes).copied().collect()
+    }
+
+    /// Its pieces, without a copy.
+    pub fn into_pieces(self) -> impl Iterator<Item = Bytes> {
+        struct Text(Arc<str>);
+        impl AsRef<[u8]> for Text {
+            fn as_ref(&self) -> &[u8] {
+                self.0.as_bytes()
+            }
+        }
+        self.0.into_iter().map(|piece| match piece {
+            Piece::Own(bytes) => Bytes::from(bytes),
+            Piece::Shared(text) => Bytes::from_owner(Text(text)),
+        })
     }
 
     /// Writes all of it, in as few system calls as the output allows.

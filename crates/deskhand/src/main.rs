@@ -1,4 +1,4 @@
-//! The command line: `serve`, `call`, `tools`, `doctor`, `desktop`, `demo`, `completions`.
+//! The command line: `serve`, `connect`, `call`, `tools`, `doctor`, `desktop`, `demo`, `completions`.
 
 mod commands;
 
@@ -45,6 +45,7 @@ Exit codes: 0 done, 1 the tool says no, 2 the command line is wrong.";
 #[derive(Subcommand)]
 enum Command {
     Serve(ServeArguments),
+    Connect(ConnectArguments),
     Call(CallArguments),
     Tools(ToolsArguments),
     Doctor(DoctorArguments),
@@ -54,10 +55,10 @@ enum Command {
     Completions(CompletionsArguments),
 }
 
-/// Serve MCP over standard input and output.
+/// Serve MCP over standard input and output, or over HTTP.
 ///
-/// An MCP client starts this command and speaks to it over stdin and stdout. The log goes to stderr, one
-/// JSON object a line.
+/// An MCP client starts this command and speaks to it over stdin and stdout. With --http it serves many
+/// clients instead, until it is stopped. The log goes to stderr, one JSON object a line.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -65,6 +66,7 @@ Examples:
   deskhand serve --virtual 1280x800 --profile full
   deskhand serve --display :1 --read-only
   deskhand serve --deny type_text --deny applications
+  deskhand serve --http                     JSON-RPC and MCP at 127.0.0.1:3457, for who has the token
 
 In a client's configuration:
   {\"mcpServers\": {\"deskhand\": {\"command\": \"deskhand\", \"args\": [\"serve\"]}}}")]
@@ -75,11 +77,31 @@ struct ServeArguments {
     #[arg(long, value_enum, default_value_t, env = "DESKHAND_PROFILE", hide_env_values = true)]
     profile: ProfileName,
     #[command(flatten)]
+    http: HttpArguments,
+    #[command(flatten)]
     limits: LimitArguments,
     /// The longest request line in bytes; a longer one is answered with an error.
     #[arg(long, value_name = "BYTES", default_value_t = deskhand::mcp::lines::LONGEST_LINE,
         env = "DESKHAND_MAX_LINE_BYTES", hide_env_values = true, hide_short_help = true)]
     max_line_bytes: usize,
+}
+
+/// Bridge standard input and output to a server that runs already.
+///
+/// A client starts this command where it would start `serve`, and reaches the desktop of the session in which
+/// the server runs.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  deskhand connect                          the server at 127.0.0.1:3457
+  deskhand connect /run/user/1000/desk.sock one that was started with --unix")]
+struct ConnectArguments {
+    /// http://HOST:PORT, or the path of a Unix socket.
+    #[arg(default_value = "http://127.0.0.1:3457")]
+    target: String,
+    /// The file that holds the server's token, where it is not the one that the server made by itself.
+    #[arg(long, value_name = "FILE", env = "DESKHAND_TOKEN_FILE", hide_env_values = true)]
+    token_file: Option<std::path::PathBuf>,
 }
 
 /// Call one tool and print its answer.
@@ -219,6 +241,115 @@ struct PlaceArguments {
     /// sees them; always done on a private desktop.
     #[arg(long, env = "DESKHAND_TRAY_HOST", hide_env_values = true, value_parser = FalseyValueParser::new())]
     tray_host: bool,
+}
+
+/// How it is reached.
+#[derive(Args)]
+#[command(next_help_heading = "How it is reached")]
+struct HttpArguments {
+    /// Serve over HTTP: JSON-RPC at / and MCP at /mcp. Standard input and output are left alone then.
+    #[arg(long, env = "DESKHAND_HTTP", hide_env_values = true, value_parser = FalseyValueParser::new())]
+    http: bool,
+    /// Serve MCP, in lines, at this Unix socket, which only you can reach: for `deskhand connect`.
+    #[arg(long, value_name = "PATH", env = "DESKHAND_UNIX", hide_env_values = true)]
+    unix: Option<std::path::PathBuf>,
+    /// Serve standard input and output as well.
+    #[arg(long, env = "DESKHAND_STDIO", hide_env_values = true, value_parser = FalseyValueParser::new())]
+    stdio: bool,
+    /// The name or address to listen at.
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "127.0.0.1",
+        env = "DESKHAND_HOST",
+        hide_env_values = true
+    )]
+    host: String,
+    /// The port; 0 is any that is free.
+    #[arg(long, value_name = "N", default_value_t = deskhand::http::PORT, env = "DESKHAND_PORT",
+        hide_env_values = true)]
+    port: u16,
+    /// Keep the token in this file from start to start, instead of making a new one each time.
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "DESKHAND_TOKEN_FILE",
+        hide_env_values = true,
+        conflicts_with = "no_auth"
+    )]
+    token_file: Option<std::path::PathBuf>,
+    /// Ask for no token: every program of every user of this machine can then work the desktop.
+    #[arg(long, env = "DESKHAND_NO_AUTH", hide_env_values = true, value_parser = FalseyValueParser::new())]
+    no_auth: bool,
+    /// Another name that clients reach this server by (in Host); may be repeated.
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        env = "DESKHAND_ALLOW_HOST",
+        hide_env_values = true
+    )]
+    allow_host: Vec<String>,
+    /// Let web pages of this origin (https://example.org) call; may be repeated.
+    #[arg(
+        long,
+        value_name = "ORIGIN",
+        value_delimiter = ',',
+        env = "DESKHAND_ALLOW_ORIGIN",
+        hide_env_values = true
+    )]
+    allow_origin: Vec<String>,
+    /// MCP without sessions: every request stands for itself.
+    #[arg(long, env = "DESKHAND_STATELESS", hide_env_values = true, hide_short_help = true,
+        value_parser = FalseyValueParser::new())]
+    stateless: bool,
+    /// The longest body of a request in bytes.
+    #[arg(
+        long,
+        value_name = "BYTES",
+        env = "DESKHAND_MAX_BODY_BYTES",
+        hide_env_values = true,
+        hide_short_help = true
+    )]
+    max_body_bytes: Option<usize>,
+    /// How many connections may be open at once.
+    #[arg(
+        long,
+        value_name = "N",
+        env = "DESKHAND_MAX_CONNECTIONS",
+        hide_env_values = true,
+        hide_short_help = true
+    )]
+    max_connections: Option<usize>,
+    /// How many requests a second are answered, of all clients together.
+    #[arg(long, value_name = "N", env = "DESKHAND_RATE_LIMIT", hide_env_values = true, hide_short_help = true,
+        value_parser = clap::value_parser!(u32).range(1..))]
+    rate_limit: Option<u32>,
+}
+
+impl HttpArguments {
+    fn options(&self, mcp: deskhand::mcp::Options) -> deskhand::http::Options {
+        use deskhand::http::{Access, Limits, Options};
+        let limits = Limits::default();
+        Options {
+            host: self.host.clone(),
+            port: self.port,
+            access: if self.no_auth { Access::Anybody } else { Access::Token(self.token_file.clone()) },
+            hosts: self.allow_host.clone(),
+            origins: self.allow_origin.clone(),
+            limits: Limits {
+                body: self.max_body_bytes.unwrap_or(limits.body),
+                bodies: limits.bodies.max(self.max_body_bytes.unwrap_or(0)),
+                connections: self.max_connections.unwrap_or(limits.connections),
+                rate: self.rate_limit,
+                ..limits
+            },
+            mcp,
+            stateless: self.stateless,
+            tcp: self.http,
+            unix: self.unix.clone(),
+        }
+    }
 }
 
 /// What may be done.
@@ -420,6 +551,7 @@ fn main() -> ExitCode {
     }
     let done = match Cli::parse().command {
         Command::Serve(arguments) => commands::serve(arguments),
+        Command::Connect(arguments) => commands::connect_to(arguments),
         Command::Call(arguments) => commands::call(arguments),
         Command::Tools(arguments) => commands::tools(&arguments),
         Command::Doctor(arguments) => commands::doctor(arguments),

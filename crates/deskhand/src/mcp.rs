@@ -5,6 +5,7 @@
 
 pub mod displays;
 pub mod lines;
+pub mod posts;
 pub mod stdio;
 
 use crate::call::{Client, Server, unknown_tool};
@@ -56,11 +57,7 @@ impl Default for Options {
 
 /// Serves standard input and output until the client goes or the process is told to stop.
 pub fn serve_stdio(server: &Arc<Server>, options: Options) -> std::io::Result<()> {
-    // One thread for messages; calls block, and have threads of their own.
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .max_blocking_threads(crate::call::MOST_AT_ONCE + 16)
-        .build()?;
+    let runtime = runtime()?;
     runtime
         .block_on(async {
             let (input, output) = stdio::open();
@@ -68,6 +65,14 @@ pub fn serve_stdio(server: &Arc<Server>, options: Options) -> std::io::Result<()
             Ok(())
         })
         .inspect(|()| runtime.shutdown_background())
+}
+
+/// One thread for messages; calls block, and have threads of their own.
+pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(crate::call::MOST_AT_ONCE + 16)
+        .build()
 }
 
 /// Serves one connection until its input ends, the client says `exit`, or `stop` comes. What the client
@@ -106,7 +111,7 @@ pub async fn serve<R, W>(
 }
 
 /// Waits for SIGTERM or SIGINT.
-fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
+pub fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};

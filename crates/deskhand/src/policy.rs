@@ -94,7 +94,8 @@ impl Policy {
 
 /// Whether a name means anything in `--allow` or `--deny`.
 pub fn is_rule(name: &str) -> bool {
-    crate::tools::row(name).is_some() || rules().iter().any(|rule| rule == name)
+    crate::tools::all().any(|row| row.name.eq_ignore_ascii_case(name))
+        || rules().iter().any(|rule| rule == name)
 }
 
 /// The names of groups and effects that rules can have, besides those of tools.
@@ -111,7 +112,7 @@ pub fn rules() -> Vec<String> {
 /// Whether a rule names this tool, its group or its effect.
 fn names(rule: &str, row: &Row, effect: Effect) -> bool {
     let rule = rule.trim().to_ascii_lowercase();
-    rule == row.name
+    rule == row.name.to_ascii_lowercase()
         || rule == effect.name()
         || rule == format!("{:?}", row.group).to_ascii_lowercase()
         || (rule == "shell" && effect == Effect::Script)

@@ -5,6 +5,9 @@
 //! its place in the order, the moment its line is read, and where ids are kept: rmcp sees numbers of ours,
 //! so that an id that is used twice, or is a fraction, is still answered once for each request.
 //!
+//! What a message means is [`Intake`]'s and where its answer goes is [`Wire`]'s: HTTP ([`super::posts`]) has both
+//! and other ways in and out.
+//!
 //! It knows nothing of tools beyond `Server::prepare`, and nothing of files and pipes.
 
 use super::Options;
@@ -56,13 +59,19 @@ pub struct Lines<R> {
     input: BufReader<R>,
     line: Vec<u8>,
     longest: usize,
-    profile: Profile,
     /// The rest of a line that was too long is dropped.
     skipping: bool,
     /// What is left of the batch that was read last.
-    waiting: VecDeque<(Value, Batch)>,
+    waiting: VecDeque<(Value, Place)>,
     /// When reading ended, and whether the calls were called off since.
     ended: Option<(Instant, bool)>,
+    wire: Arc<Wire>,
+    intake: Intake,
+}
+
+/// What makes messages of values, and gives calls their places in the order.
+pub struct Intake {
+    profile: Profile,
     wire: Arc<Wire>,
     server: Arc<Server>,
     client: Arc<Client>,
@@ -71,7 +80,7 @@ pub struct Lines<R> {
 /// The writing end, with everything that is still to be answered.
 pub struct Wire {
     open: Mutex<Open>,
-    lines: mpsc::UnboundedSender<Option<Line>>,
+    out: Out,
     unsent: AtomicUsize,
     /// An answer went out, so there is room again, or nothing is left to wait for.
     moved: Notify,
@@ -80,9 +89,25 @@ pub struct Wire {
     drained: watch::Sender<bool>,
 }
 
+/// Where what is sent goes.
+pub enum Out {
+    /// One line after the other.
+    Lines(mpsc::UnboundedSender<Option<Line>>),
+    /// To whatever the message came by.
+    Exchanges(Arc<dyn Exchanges>),
+}
+
+/// The ways that messages came by, each of which takes the answers to its own.
+pub trait Exchanges: Send + Sync {
+    /// One of the messages that came by this way is done with, with this reply if it gets one.
+    fn done(&self, exchange: u64, reply: Option<Line>);
+    /// Something that the client is told: in the course of a call that came by this way, or of none (0).
+    fn told(&self, exchange: u64, message: Line);
+}
+
 /// Why reading ends before the client has closed its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum End {
+pub enum End {
     /// It does not.
     Not,
     /// The client said `exit`.
@@ -108,12 +133,37 @@ struct Open {
 struct Request {
     /// Its id as JSON, as the client wrote it.
     id: String,
-    batch: Batch,
+    place: Place,
     cancellation: Option<Cancellation>,
 }
 
-/// The batch whose answer a reply is a part of; replies outside any have lines of their own.
-type Batch = Option<u64>;
+/// Where a reply belongs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The batch whose answer it is a part of; replies outside any have lines of their own.
+    batch: Option<u64>,
+    /// The way that its request came by.
+    pub exchange: u64,
+}
+
+impl Place {
+    /// The way by which a message came.
+    pub fn of(exchange: u64) -> Place {
+        Place { batch: None, exchange }
+    }
+}
+
+/// The way to a client in the course of one call.
+struct Course {
+    wire: Arc<Wire>,
+    exchange: u64,
+}
+
+impl Outbox for Course {
+    fn notify(&self, method: &str, params: Value) {
+        self.wire.tell(self.exchange, method, &params);
+    }
+}
 
 #[derive(Default)]
 struct Gathering {
@@ -151,27 +201,18 @@ where
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let (sender, receiver) = mpsc::unbounded_channel();
-    let wire = Arc::new(Wire {
-        open: Mutex::default(),
-        lines: sender,
-        unsent: AtomicUsize::new(0),
-        moved: Notify::new(),
-        end: watch::Sender::new(End::Not),
-        drained: watch::Sender::new(false),
-    });
+    let wire = Wire::new(Out::Lines(sender));
     let writing = tokio::spawn(write(output, receiver, wire.clone()));
     client.reach(wire.clone());
     let lines = Lines {
         input: BufReader::with_capacity(64 * 1024, input),
         line: Vec::new(),
         longest: options.longest_line,
-        profile: options.profile,
         skipping: false,
         waiting: VecDeque::new(),
         ended: None,
         wire: wire.clone(),
-        server,
-        client,
+        intake: Intake::new(options.profile, wire.clone(), server, client),
     };
     (lines, wire, writing)
 }
@@ -197,8 +238,8 @@ impl<R: AsyncRead + Unpin + Send + 'static> Transport<RoleServer> for Lines<R> {
                     _ = end.wait_for(|end| *end == End::Stop) => self.end(true),
                 }
             }
-            if let Some((value, batch)) = self.waiting.pop_front() {
-                if let Some(message) = self.message(value, batch) {
+            if let Some((value, place)) = self.waiting.pop_front() {
+                if let Some(message) = self.intake.message(value, place) {
                     return Some(message);
                 }
                 continue;
@@ -307,7 +348,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         self.line = Vec::new();
         let message =
             format!("The line is longer than {} bytes, which is the most that is taken.", self.longest);
-        self.wire.refuse(id.as_ref(), None, ErrorCode::INVALID_REQUEST, &message, None);
+        self.wire.refuse(id.as_ref(), Place::default(), ErrorCode::INVALID_REQUEST, &message, None);
     }
 
     fn take_line(&mut self, line: &[u8]) {
@@ -317,27 +358,35 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
         match serde_json::from_slice::<Value>(line) {
             Ok(Value::Array(items)) if items.is_empty() => {
-                self.wire.refuse(None, None, ErrorCode::INVALID_REQUEST, "The batch is empty.", None);
+                let none = Place::default();
+                self.wire.refuse(None, none, ErrorCode::INVALID_REQUEST, "The batch is empty.", None);
             }
             Ok(Value::Array(items)) => {
-                let batch = self.wire.gather(items.len());
-                self.waiting.extend(items.into_iter().map(|item| (item, batch)));
+                let place = Place { batch: self.wire.gather(items.len()), exchange: 0 };
+                self.waiting.extend(items.into_iter().map(|item| (item, place)));
             }
-            Ok(value) => self.waiting.push_back((value, None)),
+            Ok(value) => self.waiting.push_back((value, Place::default())),
             Err(error) => {
                 let reason = match std::str::from_utf8(line) {
                     Ok(_) => format!("The line is not JSON: {error}."),
                     Err(error) => format!("The line is not UTF-8: {error}."),
                 };
-                self.wire.refuse(None, None, ErrorCode::PARSE_ERROR, &reason, None);
+                self.wire.refuse(None, Place::default(), ErrorCode::PARSE_ERROR, &reason, None);
             }
         }
     }
+}
+
+impl Intake {
+    /// For one client.
+    pub fn new(profile: Profile, wire: Arc<Wire>, server: Arc<Server>, client: Arc<Client>) -> Intake {
+        Intake { profile, wire, server, client }
+    }
 
     /// One JSON-RPC message, as rmcp takes it; nothing when it is answered already or needs no answer.
-    fn message(&mut self, value: Value, batch: Batch) -> Option<ClientJsonRpcMessage> {
+    pub fn message(&self, value: Value, place: Place) -> Option<ClientJsonRpcMessage> {
         let invalid = |id: Option<&Value>, message: &str| {
-            self.wire.refuse(id, batch, ErrorCode::INVALID_REQUEST, message, None);
+            self.wire.refuse(id, place, ErrorCode::INVALID_REQUEST, message, None);
             None
         };
         let Value::Object(mut object) = value else {
@@ -355,7 +404,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                 if let Some(id) = id.as_ref().and_then(Value::as_str) {
                     self.wire.answered(id, object);
                 }
-                self.wire.unanswered(batch);
+                self.wire.unanswered(place);
                 return None;
             }
             None => return invalid(usable, "The message has no method."),
@@ -367,30 +416,26 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             None | Some(Value::Null) => None,
             Some(Value::Object(params)) => Some(params),
             Some(_) if !is_request => {
-                self.wire.unanswered(batch);
+                self.wire.unanswered(place);
                 return None;
             }
             Some(_) => {
                 let message = "The params have to be an object.";
-                self.wire.refuse(usable, batch, ErrorCode::INVALID_PARAMS, message, None);
+                self.wire.refuse(usable, place, ErrorCode::INVALID_PARAMS, message, None);
                 return None;
             }
         };
         match id {
-            Some(id) => self.request(&id, batch, method, params),
+            Some(id) => self.request(&id, place, method, params),
             None if is_request => invalid(None, "The id has to be a string or a number."),
             None => {
-                self.wire.unanswered(batch);
+                self.wire.unanswered(place);
                 self.notification(&method, params)
             }
         }
     }
 
-    fn notification(
-        &mut self,
-        method: &str,
-        params: Option<Map<String, Value>>,
-    ) -> Option<ClientJsonRpcMessage> {
+    fn notification(&self, method: &str, params: Option<Map<String, Value>>) -> Option<ClientJsonRpcMessage> {
         let notification: ClientNotification = match method {
             "notifications/initialized" => InitializedNotification::default().into(),
             "notifications/cancelled" => {
@@ -409,14 +454,14 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 
     fn request(
-        &mut self,
+        &self,
         id: &Value,
-        batch: Batch,
+        place: Place,
         method: String,
         params: Option<Map<String, Value>>,
     ) -> Option<ClientJsonRpcMessage> {
         let refuse = |message: &str, data: Option<Value>| {
-            self.wire.refuse(Some(id), batch, ErrorCode::INVALID_PARAMS, message, data);
+            self.wire.refuse(Some(id), place, ErrorCode::INVALID_PARAMS, message, data);
             None
         };
         if method == "tools/call" {
@@ -442,12 +487,12 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             let prepared = match token.cloned() {
                 Some(token) => prepared.with_progress(Progress {
                     token,
-                    outbox: self.wire.clone(),
+                    outbox: Arc::new(Course { wire: self.wire.clone(), exchange: place.exchange }),
                     last: Arc::default(),
                 }),
                 None => prepared,
             };
-            let number = self.wire.await_answer(id, batch, Some(prepared.cancellation()));
+            let number = self.wire.await_answer(id, place, Some(prepared.cancellation()));
             let mut request = CallToolRequest::new(CallToolRequestParams::new(name));
             request.extensions.insert(Slot(Arc::new((
                 number,
@@ -482,7 +527,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
         match serde_json::from_value::<ClientRequest>(Value::Object(message)) {
             Ok(request) => {
-                let number = self.wire.await_answer(id, batch, None);
+                let number = self.wire.await_answer(id, place, None);
                 Some(JsonRpcMessage::request(request, RequestId::Number(number)))
             }
             Err(error) => refuse(&format!("The params do not fit: {error}."), None),
@@ -571,15 +616,53 @@ fn head_id(line: &[u8]) -> Option<Value> {
 impl Outbox for Wire {
     /// What nobody asked for is left out where nobody reads: it must not fill the memory.
     fn notify(&self, method: &str, params: Value) {
-        if MOST_UNREAD < self.unsent.load(Ordering::Relaxed) {
-            return;
-        }
-        let notification = json!({ "jsonrpc": "2.0", "method": method, "params": params });
-        self.deliver(&mut self.open(), None, Some(Line::from(notification.to_string())));
+        self.tell(0, method, &params);
     }
 }
 
 impl Wire {
+    /// With nothing to answer yet.
+    pub fn new(out: Out) -> Arc<Wire> {
+        Arc::new(Wire {
+            open: Mutex::default(),
+            out,
+            unsent: AtomicUsize::new(0),
+            moved: Notify::new(),
+            end: watch::Sender::new(End::Not),
+            drained: watch::Sender::new(false),
+        })
+    }
+
+    fn tell(&self, exchange: u64, method: &str, params: &Value) {
+        if MOST_UNREAD < self.unsent.load(Ordering::Relaxed) {
+            return;
+        }
+        let notification = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+        self.put(&self.open(), exchange, Line::from(notification.to_string()));
+    }
+
+    /// Waits until there is room for more requests, or reading has to end.
+    pub async fn room(&self) -> End {
+        let mut end = self.end.subscribe();
+        while !self.has_room() {
+            tokio::select! {
+                () = self.moved.notified() => {}
+                Ok(end) = end.wait_for(|end| *end != End::Not) => return *end,
+            }
+        }
+        *end.borrow_and_update()
+    }
+
+    /// Waits until reading has to end before the client has closed its end.
+    pub async fn ended(&self) {
+        let _ = self.end.subscribe().wait_for(|end| *end != End::Not).await;
+    }
+
+    /// Whether everything is answered.
+    pub fn is_idle(&self) -> bool {
+        self.open().requests.is_empty()
+    }
+
     /// Ends reading now and calls off what runs.
     pub fn stop(&self) {
         self.finish(End::Stop);
@@ -592,7 +675,9 @@ impl Wire {
 
     /// Ends writing once everything that was sent before is written.
     pub fn end_writing(&self) {
-        let _ = self.lines.send(None);
+        if let Out::Lines(lines) = &self.out {
+            let _ = lines.send(None);
+        }
     }
 
     fn finish(&self, end: End) {
@@ -612,11 +697,11 @@ impl Wire {
     }
 
     /// Remembers a request, and gives it the number that rmcp knows it by.
-    fn await_answer(&self, id: &Value, batch: Batch, cancellation: Option<Cancellation>) -> i64 {
+    fn await_answer(&self, id: &Value, place: Place, cancellation: Option<Cancellation>) -> i64 {
         let mut open = self.open();
         open.last += 1;
         let number = open.last;
-        open.requests.insert(number, Request { id: id.to_string(), batch, cancellation });
+        open.requests.insert(number, Request { id: id.to_string(), place, cancellation });
         number
     }
 
@@ -631,7 +716,7 @@ impl Wire {
 
     /// A batch is answered by an array up to 2025-03-26; later versions have none, so that each of its
     /// messages is answered on its own.
-    fn gather(&self, size: usize) -> Batch {
+    fn gather(&self, size: usize) -> Option<u64> {
         let mut open = self.open();
         if open
             .version
@@ -654,13 +739,14 @@ impl Wire {
         // Only calls take time. The specification forbids to cancel `initialize`.
         open.requests[&number].cancellation.as_ref()?.cancel();
         let request = open.requests.remove(&number)?;
-        self.deliver(&mut open, request.batch, None);
+        self.deliver(&mut open, request.place, None);
         drop(open);
         self.moved.notify_one();
         Some(number)
     }
 
-    fn cancel_all(&self) {
+    /// Calls off everything that runs.
+    pub fn cancel_all(&self) {
         for request in self.open().requests.values() {
             if let Some(cancellation) = &request.cancellation {
                 cancellation.cancel();
@@ -676,7 +762,7 @@ impl Wire {
         let id = format!("deskhand-{}", open.last_question);
         open.questions.insert(id.clone(), tell);
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        self.deliver(&mut open, None, Some(Line::from(request.to_string())));
+        self.put(&open, 0, Line::from(request.to_string()));
         (id, answers)
     }
 
@@ -689,7 +775,7 @@ impl Wire {
                 "method": "notifications/cancelled",
                 "params": { "requestId": id, "reason": reason },
             });
-            self.deliver(&mut open, None, Some(Line::from(notice.to_string())));
+            self.put(&open, 0, Line::from(notice.to_string()));
         }
     }
 
@@ -701,7 +787,7 @@ impl Wire {
     }
 
     /// What rmcp has to say. A call's own reply went past it.
-    fn send(&self, message: ServerJsonRpcMessage) {
+    pub fn send(&self, message: ServerJsonRpcMessage) {
         match message {
             JsonRpcMessage::Response(response) => {
                 let RequestId::Number(number) = response.id else { return };
@@ -724,13 +810,19 @@ impl Wire {
                     self.answer(number, "error", |line| write_json(line.own(), &error.error));
                 }
                 Some(RequestId::String(_)) | None => {
-                    self.refuse(None, None, error.error.code, &error.error.message, error.error.data);
+                    self.refuse(
+                        None,
+                        Place::default(),
+                        error.error.code,
+                        &error.error.message,
+                        error.error.data,
+                    );
                 }
             },
             JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => {
                 let mut line = Line::default();
                 write_json(line.own(), &message);
-                self.deliver(&mut self.open(), None, Some(line));
+                self.put(&self.open(), 0, line);
             }
         }
     }
@@ -744,31 +836,36 @@ impl Wire {
         // Only now: a request counts until its reply is on its way, and it may be called off meanwhile.
         let mut open = self.open();
         if let Some(request) = open.requests.remove(&number) {
-            self.deliver(&mut open, request.batch, Some(line));
+            self.deliver(&mut open, request.place, Some(line));
         }
         drop(open);
         self.moved.notify_one();
     }
 
     /// Answers something that is no request that could be carried out.
-    fn refuse(&self, id: Option<&Value>, batch: Batch, code: ErrorCode, message: &str, data: Option<Value>) {
+    fn refuse(&self, id: Option<&Value>, place: Place, code: ErrorCode, message: &str, data: Option<Value>) {
         log::line("warn", "refused", json!({ "code": code.0, "message": message }));
         let mut error = json!({ "code": code.0, "message": message });
         if let Some(data) = data.filter(|data| data.as_object().is_none_or(|object| !object.is_empty())) {
             error["data"] = data;
         }
         let reply = json!({ "jsonrpc": "2.0", "id": id, "error": error });
-        self.deliver(&mut self.open(), batch, Some(Line::from(reply.to_string())));
+        self.deliver(&mut self.open(), place, Some(Line::from(reply.to_string())));
     }
 
     /// One message of a batch that gets no reply.
-    fn unanswered(&self, batch: Batch) {
-        self.deliver(&mut self.open(), batch, None);
+    fn unanswered(&self, place: Place) {
+        self.deliver(&mut self.open(), place, None);
     }
 
-    /// Sends a reply, or adds it to the answer of its batch, which is sent when it is complete.
-    fn deliver(&self, open: &mut Open, batch: Batch, reply: Option<Line>) {
-        let line = match batch.and_then(|number| Some((number, open.batches.get_mut(&number)?))) {
+    /// One message is done with: sends its reply, or adds it to the answer of its batch, which is sent when it is
+    /// complete.
+    fn deliver(&self, open: &mut Open, place: Place, reply: Option<Line>) {
+        if let Out::Exchanges(exchanges) = &self.out {
+            exchanges.done(place.exchange, reply);
+            return;
+        }
+        let line = match place.batch.and_then(|number| Some((number, open.batches.get_mut(&number)?))) {
             None => reply,
             Some((number, gathering)) => {
                 gathering.replies.extend(reply);
@@ -781,14 +878,24 @@ impl Wire {
             }
         };
         if let Some(line) = line {
-            self.unsent.fetch_add(line.len(), Ordering::Relaxed);
-            let _ = self.lines.send(Some(line));
+            self.put(open, 0, line);
+        }
+    }
+
+    /// Sends a message, in the order in which the lock was held.
+    fn put(&self, _: &Open, exchange: u64, line: Line) {
+        match &self.out {
+            Out::Lines(lines) => {
+                self.unsent.fetch_add(line.len(), Ordering::Relaxed);
+                let _ = lines.send(Some(line));
+            }
+            Out::Exchanges(exchanges) => exchanges.told(exchange, line),
         }
     }
 }
 
 /// The answer to a batch.
-fn array(replies: Vec<Line>) -> Line {
+pub fn array(replies: Vec<Line>) -> Line {
     let mut all = Line::default();
     for (index, reply) in replies.into_iter().enumerate() {
         all.own().push(if index == 0 { b'[' } else { b',' });

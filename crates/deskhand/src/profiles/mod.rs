@@ -25,12 +25,20 @@ pub enum Profile {
     Catalogue,
     /// The names and parameters of the requirements document.
     Requirements,
+    /// The seven tools of plain JSON-RPC clients; always what `POST /` lists.
+    JsonRpc,
 }
 
 impl Profile {
     /// Every profile.
-    pub const ALL: &'static [Profile] =
-        &[Profile::Standard, Profile::Full, Profile::MouseControl, Profile::Catalogue, Profile::Requirements];
+    pub const ALL: &'static [Profile] = &[
+        Profile::Standard,
+        Profile::Full,
+        Profile::MouseControl,
+        Profile::Catalogue,
+        Profile::Requirements,
+        Profile::JsonRpc,
+    ];
 
     /// The name on the command line.
     pub const fn name(self) -> &'static str {
@@ -40,6 +48,7 @@ impl Profile {
             Profile::MouseControl => "mouse-control",
             Profile::Catalogue => "catalogue",
             Profile::Requirements => "requirements",
+            Profile::JsonRpc => "json-rpc",
         }
     }
 
@@ -60,6 +69,7 @@ impl Profile {
             Profile::MouseControl => own(MOUSE_CONTROL),
             Profile::Catalogue => theirs(catalogue::TOOLS),
             Profile::Requirements => theirs(requirements::TOOLS),
+            Profile::JsonRpc => tools::automation::TOOLS.iter().map(Shown::own).collect(),
         }
     }
 
@@ -68,7 +78,7 @@ impl Profile {
         match self {
             Profile::Standard | Profile::Full => false,
             // Their coordinates are pixels of a display: those of a picture that was not scaled.
-            Profile::MouseControl | Profile::Catalogue | Profile::Requirements => true,
+            Profile::MouseControl | Profile::Catalogue | Profile::Requirements | Profile::JsonRpc => true,
         }
     }
 

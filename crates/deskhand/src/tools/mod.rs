@@ -2,6 +2,7 @@
 
 pub mod apps;
 pub mod audio;
+pub mod automation;
 pub mod clipboard;
 pub mod elements;
 pub mod evidence;
@@ -24,6 +25,7 @@ pub mod recording;
 pub mod screen;
 pub mod scripting;
 pub mod scroll;
+pub mod send_keys;
 pub mod sessions;
 pub mod status_items;
 pub mod steps;
@@ -65,7 +67,7 @@ static TABLES: &[&[Row]] = &[
 
 /// Tools that keep the contract of another tool set. They act through the canonical ones, can be called
 /// under every profile and are listed by their own.
-static ADAPTERS: &[&[Row]] = &[mouse_control::TOOLS];
+static ADAPTERS: &[&[Row]] = &[mouse_control::TOOLS, automation::TOOLS];
 
 /// Another name of a tool, with the arguments it adds or changes.
 pub struct Alias {

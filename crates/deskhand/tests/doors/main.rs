@@ -3,7 +3,9 @@
 
 mod cli;
 mod connection;
+mod http;
 mod process;
 mod python;
 mod stand_in;
+mod streamable;
 mod transcripts;

@@ -166,3 +166,50 @@ fn without_a_display_every_call_says_what_to_do() {
     let text = reply["result"]["content"][0]["text"].as_str().unwrap();
     assert!(text.contains("DISPLAY is not set") && text.contains("--virtual"), "{text}");
 }
+
+/// Two clients of one server that runs by itself, one in each way.
+#[cfg(unix)]
+#[test]
+fn connect_bridges_to_a_server_that_runs() {
+    let folder = std::env::temp_dir().join(format!("deskhand-connect-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (socket, token) = (folder.join("desk.sock"), folder.join("token"));
+    let mut server = program(&["serve", "--http", "--port", "0"])
+        .arg("--token-file")
+        .arg(&token)
+        .arg("--unix")
+        .arg(&socket)
+        .spawn()
+        .unwrap();
+    let mut log = BufReader::new(server.stderr.take().unwrap());
+    let url = loop {
+        let mut line = String::new();
+        assert!(0 < log.read_line(&mut line).unwrap(), "it serves");
+        let line: Value = serde_json::from_str(&line).unwrap();
+        if line["event"] == "http" {
+            break line["url"].as_str().unwrap().to_owned();
+        }
+    };
+    std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&socket).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    for target in [socket.display().to_string(), url.clone()] {
+        let mut command = program(&["connect", &target]);
+        command.arg("--token-file").arg(&token);
+        let mut served = Served::start(command);
+        for _ in 0..2 {
+            served.send(PING);
+            assert_eq!(served.receive(), json!({ "jsonrpc": "2.0", "id": 1, "result": {} }));
+        }
+        drop(served.child.stdin.take());
+        assert_eq!(served.ends_within(Duration::from_secs(5)), Some(0), "{target}");
+    }
+    let refused = program(&["connect", &url]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--token-file"), "{refused:?}");
+    let pid = rustix::process::Pid::from_child(&server);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert!(server.wait().unwrap().success());
+    assert!(!socket.exists() && token.exists());
+    std::fs::remove_dir_all(folder).unwrap();
+}

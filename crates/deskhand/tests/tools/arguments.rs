@@ -189,7 +189,7 @@ fn near_names_are_offered_for_an_unknown_tool() {
     let error = deskhand::call::unknown_tool("click_elemnt");
     expect![[r#"
         invalid_argument: There is no tool called "click_elemnt".
-          found: click_element; click_ui_element; click
+          found: clickElement; click_element; click_ui_element; click
           remedy: List the tools for their names."#]]
     .assert_eq(&crate::desk::print(&Err(error)));
     let error = deskhand::call::unknown_tool("TypeText");

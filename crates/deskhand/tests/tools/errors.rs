@@ -125,6 +125,14 @@ fn ordinary(desk: &Desk, tool: &str) -> Value {
             json!({ "name": observation["name"] })
         }
         "list_observations" => json!({}),
+        "launchProcess" => json!({ "executable": "Viewer" }),
+        "listWindows" | "getProviders" => json!({}),
+        "queryTree" => json!({ "providerName": "at-spi", "targetId": "8" }),
+        "readProperty" => json!({ "providerName": "at-spi", "elementId": SAVE, "propertyName": "name" }),
+        "setProperty" => {
+            json!({ "providerName": "at-spi", "elementId": TITLE, "propertyName": "value", "value": "Report" })
+        }
+        "clickElement" => json!({ "providerName": "windows-forms", "elementId": SAVE }),
         "enable_tools" => json!({ "groups": ["audio"] }),
         // There is nothing ordinary in it.
         "execute_apple_script" => json!({ "script": "beep" }),
@@ -169,8 +177,8 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
         return Some(desk.server.run(desk.prepare(row.name, arguments)));
     }
     // What is kept here can always be told.
-    let kept =
-        ["get_observation", "list_observations", "cancel_observation", "enable_tools"].contains(&row.name);
+    let kept = ["get_observation", "list_observations", "cancel_observation", "enable_tools", "getProviders"]
+        .contains(&row.name);
     if kept && [Code::Unsupported, Code::Backend, Code::Timeout, Code::Internal].contains(&code) {
         return None;
     }
@@ -272,6 +280,39 @@ fn provoke(row: &Row, code: Code) -> Option<Result<Reply>> {
             for what in EVERYTHING {
                 desk.control.fail_always(what, || panic!("{DEFECT}"));
             }
+        }
+        (Code::WindowNotFound, "queryTree") => without(&[], json!({ "targetId": "Nowhere" })),
+        (Code::WindowNotFound, "setProperty" | "readProperty") => {
+            without(&[], json!({ "elementId": "Nowhere" }));
+        }
+        (Code::ElementStale, "queryTree") => without(&[], json!({ "targetId": "e999" })),
+        (Code::ElementStale, "setProperty" | "readProperty" | "clickElement") => {
+            without(&[], json!({ "elementId": "e999" }));
+        }
+        (Code::InvalidSelector, "clickElement") => without(&[], json!({ "elementId": "button[" })),
+        (Code::UnknownKey, "setProperty") => {
+            without(&[], json!({ "propertyName": "keys", "value": "{ANYKEY}" }));
+        }
+        (Code::TextNotTypeable, "setProperty") => {
+            desk.control.change(|world| world.forbid_characters(&['€']));
+            without(&[], json!({ "elementId": "8", "propertyName": "keys", "value": "5 €" }));
+        }
+        (code, "launchProcess")
+            if row.errors.contains(&code) && ![Code::SecureDesktopActive, Code::Busy].contains(&code) =>
+        {
+            fail_everything_of(&desk, "apps.launch", code, "It cannot be started.");
+        }
+        (code, "queryTree" | "setProperty" | "readProperty" | "clickElement")
+            if row.errors.contains(&code) && ![Code::SecureDesktopActive, Code::Busy].contains(&code) =>
+        {
+            // What the canonical tools behind them answer is handed on.
+            match row.name {
+                "setProperty" | "readProperty" => {
+                    without(&[], json!({ "elementId": "8", "propertyName": "value" }))
+                }
+                _ => {}
+            }
+            fail_everything_of(&desk, "elements", code, "As its application says.");
         }
         (Code::ElevatedProcessTarget, _) => desk.control.change(|world| world.elevate(101)),
         (Code::TargetChanged, "mouse_control") => {

@@ -8,6 +8,7 @@ mod desk;
 mod apps;
 mod arguments;
 mod audio;
+mod automation;
 mod clipboard;
 mod elements;
 mod errors;

@@ -1,0 +1,425 @@
+//! `/mcp`: MCP's Streamable HTTP, by the specification's "Transports", for every version that standard input
+//! speaks.
+//!
+//! Up to 2025-11-25 a client has a session, from `initialize` until it ends it or lies idle. From 2026-07-28, and
+//! for all with `--stateless`, each request stands for itself: its client is there as long as its connection.
+
+use super::guard::{Refusal, require_json};
+use super::streams::{Reader, Streams};
+use super::{Content, Hall, body, empty, reply, token, told};
+use crate::json_rpc;
+use crate::line::Line;
+use crate::mcp::lines::array;
+use crate::mcp::posts::Posted;
+use crate::mcp::{self, versions};
+use bytes::Bytes;
+use hyper::body::Incoming;
+use hyper::header::{ACCEPT, HeaderMap, HeaderValue, UPGRADE};
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+const SESSION: &str = "mcp-session-id";
+const VERSION: &str = "mcp-protocol-version";
+
+/// The first version without `initialize` and sessions.
+const STATELESS: &str = "2026-07-28";
+
+/// The version from which a stream begins with an event that has nothing but its number, so that a client whose
+/// connection breaks before the first message knows where to go on.
+const PRIMED: &str = "2025-11-25";
+
+/// What a header says otherwise than the body.
+const HEADER_MISMATCH: i32 = -32020;
+
+/// How many sessions there are at the most; the one that lies idle longest makes place.
+const MOST_SESSIONS: usize = 512;
+
+/// How long a session may lie idle.
+const IDLE: Duration = Duration::from_secs(30 * 60);
+
+/// How often something is written to a stream on which nothing comes, so that a client that has gone is noticed.
+const PULSE: Duration = Duration::from_secs(15);
+
+/// What protocol it is after an upgrade: MCP as lines, as over standard input and output.
+pub const LINES: &str = "mcp-lines";
+
+/// A client with its session.
+struct Session {
+    posted: Posted,
+    streams: Arc<Streams>,
+    version: String,
+    /// When it was last heard of.
+    heard: Mutex<Instant>,
+}
+
+impl Session {
+    fn new(hall: &Hall, version: &str) -> Arc<Session> {
+        let streams = Arc::new(Streams::default());
+        let posted = Posted::open(&hall.server, &hall.options.mcp, "mcp", streams.clone());
+        Arc::new(Session { posted, streams, version: version.to_owned(), heard: Mutex::new(Instant::now()) })
+    }
+
+    fn idle(&self) -> Duration {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+    }
+
+    fn hear(&self) {
+        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.streams.close();
+    }
+}
+
+/// Every session by its id.
+#[derive(Default)]
+pub struct Sessions(Mutex<HashMap<String, Arc<Session>>>);
+
+impl Sessions {
+    fn locked(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn find(&self, headers: &HeaderMap) -> Result<Option<(String, Arc<Session>)>, Refusal> {
+        let Some(id) = headers.get(SESSION) else { return Ok(None) };
+        let id = id.to_str().unwrap_or_default();
+        let found = self.locked().get(id).cloned().ok_or_else(|| {
+            Refusal::new(
+                StatusCode::NOT_FOUND,
+                "There is no such session, or not any more: initialize again.",
+            )
+        })?;
+        found.hear();
+        Ok(Some((id.to_owned(), found)))
+    }
+
+    fn add(&self, session: Arc<Session>) -> Result<String, Refusal> {
+        let id = token::random(16).map_err(|error| {
+            Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, format!("No session id can be made: {error}."))
+        })?;
+        let mut all = self.locked();
+        if MOST_SESSIONS <= all.len() {
+            let oldest = all.iter().filter(|(_, it)| it.posted.is_idle()).max_by_key(|(_, it)| it.idle());
+            let oldest = oldest.map(|(id, _)| id.clone()).ok_or_else(|| {
+                Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "Too many sessions are open; try again.")
+            })?;
+            all.remove(&oldest);
+        }
+        all.insert(id.clone(), session);
+        Ok(id)
+    }
+
+    fn remove(&self, id: &str) {
+        self.locked().remove(id);
+    }
+
+    /// Ends those that have lain idle for long.
+    pub fn sweep(&self) {
+        self.locked().retain(|_, session| {
+            let streaming = 1 < Arc::strong_count(session);
+            streaming || session.idle() < IDLE || !session.posted.is_idle()
+        });
+    }
+
+    /// Ends all.
+    pub fn end(&self) {
+        for (_, session) in self.locked().drain() {
+            session.streams.close();
+        }
+    }
+}
+
+/// Answers a request at `/mcp`.
+pub(super) async fn answer(
+    hall: &Arc<Hall>,
+    request: Request<Incoming>,
+) -> Result<Response<Content>, Refusal> {
+    let version = request.headers().get(VERSION).map(|version| version.to_str().unwrap_or_default());
+    if let Some(version) = version
+        && !versions().any(|known| known == version)
+    {
+        let message = format!(
+            "The MCP-Protocol-Version {version:?} is not spoken here; these are: {}.",
+            versions().collect::<Vec<_>>().join(", ")
+        );
+        return Err(Refusal::new(StatusCode::BAD_REQUEST, message));
+    }
+    match *request.method() {
+        Method::POST => post(hall, request).await,
+        Method::GET if request.headers().get(UPGRADE).is_some_and(|to| to.as_bytes() == LINES.as_bytes()) => {
+            as_lines(hall, request)
+        }
+        Method::GET => stream(hall, request.headers()),
+        Method::DELETE => match hall.sessions.find(request.headers())? {
+            Some((id, session)) => {
+                hall.sessions.remove(&id);
+                session.streams.close();
+                Ok(empty(StatusCode::NO_CONTENT))
+            }
+            None => Err(no_session()),
+        },
+        Method::OPTIONS => Ok(empty(StatusCode::NO_CONTENT)),
+        _ => Err(Refusal::method("GET, POST, DELETE")),
+    }
+}
+
+fn no_session() -> Refusal {
+    Refusal::new(StatusCode::BAD_REQUEST, "The header Mcp-Session-Id is missing: initialize returns it.")
+}
+
+/// What a client takes for an answer.
+#[derive(Clone, Copy)]
+struct Takes {
+    json: bool,
+    events: bool,
+}
+
+impl Takes {
+    fn of(headers: &HeaderMap) -> Takes {
+        let mut named = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).peekable();
+        if named.peek().is_none() {
+            return Takes { json: true, events: false };
+        }
+        let mut takes = Takes { json: false, events: false };
+        for kind in named.flat_map(|value| value.split(',')) {
+            match kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase().as_str() {
+                "application/json" | "application/*" => takes.json = true,
+                "text/event-stream" | "text/*" => takes.events = true,
+                "*/*" => takes = Takes { json: true, ..takes },
+                _ => {}
+            }
+        }
+        takes
+    }
+}
+
+async fn post(hall: &Arc<Hall>, request: Request<Incoming>) -> Result<Response<Content>, Refusal> {
+    require_json(request.headers())?;
+    let takes = Takes::of(request.headers());
+    if !takes.json && !takes.events {
+        let message = "Accept has to name application/json or text/event-stream, at best both.";
+        return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, message));
+    }
+    let headers = request.headers().clone();
+    let body = body::read(request, &hall.options.limits, &hall.bodies).await?;
+    let (messages, is_batch) = match serde_json::from_slice(&body) {
+        Ok(Value::Array(items)) if items.is_empty() => {
+            return Err(Refusal::new(StatusCode::BAD_REQUEST, "The batch is empty."));
+        }
+        Ok(Value::Array(items)) => (items, true),
+        Ok(one) => (vec![one], false),
+        Err(error) => {
+            let message = format!("The body is not JSON: {error}.");
+            return Ok(failed(StatusCode::BAD_REQUEST, &Value::Null, json_rpc::NO_JSON, &message));
+        }
+    };
+    if let Some(refused) = mismatch(&headers, &messages) {
+        return Ok(refused);
+    }
+    let hello = messages.iter().find(|message| message["method"] == "initialize");
+    let stateless =
+        hall.options.stateless || version_of(&headers, &messages).is_some_and(|it| STATELESS <= it);
+    let mut added = None;
+    let session = match hall.sessions.find(&headers)? {
+        Some((_, session)) => session,
+        None if stateless => Session::new(hall, version_of(&headers, &messages).unwrap_or_default()),
+        None => {
+            let hello = hello.ok_or_else(no_session)?;
+            let wanted = hello["params"]["protocolVersion"].as_str().unwrap_or_default();
+            let session = Session::new(hall, wanted);
+            added = Some(hall.sessions.add(session.clone())?);
+            session
+        }
+    };
+    let is_told = |message: &Value| {
+        message.is_object()
+            && (message["method"].is_string() || message.get("method").is_none())
+            && message.get("id").is_none_or(|_| message.get("result").or(message.get("error")).is_some())
+    };
+    if messages.iter().all(is_told) {
+        messages.into_iter().for_each(|message| session.posted.take(message, 0));
+        return Ok(empty(StatusCode::ACCEPTED));
+    }
+    // What takes time may tell how far it is, and may outlive its connection.
+    let lasting = messages.iter().any(|message| message["method"] == "tools/call");
+    let as_events = takes.events && (lasting || !takes.json);
+    let exchange = session.streams.open(messages.len(), !as_events);
+    messages.into_iter().for_each(|message| session.posted.take(message, exchange));
+    let mut response = if as_events {
+        let reader = session.streams.reader(exchange, Some(0)).ok_or_else(no_session)?;
+        let primed = PRIMED <= session.version.as_str() && session.version.as_str() < STATELESS;
+        events(hall, session, reader, primed)
+    } else {
+        whole(&session, exchange, is_batch).await
+    };
+    if let Some(id) = added.and_then(|id| HeaderValue::from_str(&id).ok()) {
+        response.headers_mut().insert(SESSION, id);
+    }
+    Ok(response)
+}
+
+/// The version that a request says it speaks.
+fn version_of<'a>(headers: &'a HeaderMap, messages: &'a [Value]) -> Option<&'a str> {
+    let meta =
+        |message: &'a Value| message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"].as_str();
+    messages.iter().find_map(meta).or_else(|| headers.get(VERSION)?.to_str().ok())
+}
+
+/// Headers that repeat what the body says have to say the same: something on the way may have gone by them.
+fn mismatch(headers: &HeaderMap, messages: &[Value]) -> Option<Response<Content>> {
+    let [message] = messages else { return None };
+    let params = &message["params"];
+    let said = [
+        (VERSION, params["_meta"]["io.modelcontextprotocol/protocolVersion"].as_str()),
+        ("mcp-method", message["method"].as_str()),
+        ("mcp-name", params["name"].as_str().or(params["uri"].as_str())),
+    ];
+    for (name, inside) in said {
+        let outside = headers.get(name).and_then(|value| value.to_str().ok());
+        if let (Some(outside), Some(inside)) = (outside, inside)
+            && outside != inside
+            && !outside.starts_with("=?base64?")
+        {
+            let text = format!("The header {name} says {outside:?}, and the body {inside:?}.");
+            return Some(failed(StatusCode::BAD_REQUEST, &message["id"], HEADER_MISMATCH, &text));
+        }
+    }
+    None
+}
+
+fn failed(status: StatusCode, id: &Value, code: i32, message: &str) -> Response<Content> {
+    let body = json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } });
+    let mut response = reply("application/json", body.to_string().into());
+    *response.status_mut() = status;
+    response
+}
+
+/// The answers as one body of JSON, when all are there.
+async fn whole(session: &Arc<Session>, exchange: u64, is_batch: bool) -> Response<Content> {
+    let mut changed = session.streams.watch();
+    let Some(mut reader) = session.streams.reader(exchange, Some(0)) else {
+        return empty(StatusCode::ACCEPTED);
+    };
+    let mut pieces = Vec::new();
+    loop {
+        changed.borrow_and_update();
+        let news = session.streams.news(&mut reader);
+        pieces.extend(news.events.into_iter().map(|event| event.message));
+        if news.ended || changed.changed().await.is_err() {
+            break;
+        }
+    }
+    session.streams.forget(exchange);
+    session.hear();
+    if pieces.is_empty() {
+        return empty(StatusCode::ACCEPTED);
+    }
+    if !is_batch && pieces.len() == 1 {
+        return reply("application/json", Content::Whole(pieces.concat().into()));
+    }
+    let lines = pieces.into_iter().map(|pieces| {
+        let mut line = Line::default();
+        pieces.iter().for_each(|piece| line.own().extend_from_slice(piece));
+        line
+    });
+    reply("application/json", array(lines.collect()).into())
+}
+
+/// `GET`: what belongs to no request, or what came after an event that the client saw last.
+fn stream(hall: &Arc<Hall>, headers: &HeaderMap) -> Result<Response<Content>, Refusal> {
+    if !Takes::of(headers).events {
+        let message = "This is a stream of events: Accept has to name text/event-stream.";
+        return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, message));
+    }
+    let Some((_, session)) = hall.sessions.find(headers)? else {
+        if hall.options.stateless {
+            return Err(Refusal::method("POST"));
+        }
+        return Err(no_session());
+    };
+    let seen = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.split_once('-'));
+    let seen = seen.and_then(|(stream, number)| Some((stream.parse().ok()?, number.parse().ok()?)));
+    let reader = match seen {
+        Some((stream, number)) if session.streams.has(stream) => session.streams.reader(stream, Some(number)),
+        _ => session.streams.reader(0, None),
+    };
+    let reader = reader.ok_or_else(no_session)?;
+    Ok(events(hall, session, reader, false))
+}
+
+/// A stream as server-sent events, until it has ended or nobody reads it any more.
+fn events(hall: &Hall, session: Arc<Session>, mut reader: Reader, primed: bool) -> Response<Content> {
+    let (sender, receiver) = mpsc::channel(16);
+    let mut stop = hall.stop.clone();
+    let sending = async move {
+        let mut changed = session.streams.watch();
+        if primed && sender.send(Bytes::from(format!("id: {}-0\ndata: \n\n", reader.stream))).await.is_err() {
+            return;
+        }
+        loop {
+            changed.borrow_and_update();
+            let news = session.streams.news(&mut reader);
+            for event in news.events {
+                let head = format!("id: {}-{}\ndata: ", reader.stream, event.number);
+                let pieces =
+                    [Bytes::from(head)].into_iter().chain(event.message).chain([Bytes::from_static(b"\n\n")]);
+                for piece in pieces.filter(|piece| !piece.is_empty()) {
+                    if sender.send(piece).await.is_err() {
+                        return;
+                    }
+                }
+            }
+            if news.ended {
+                return;
+            }
+            session.hear();
+            tokio::select! {
+                changed = changed.changed() => if changed.is_err() { return },
+                () = sender.closed() => return,
+                () = told(&mut stop) => return,
+                () = tokio::time::sleep(PULSE) => {
+                    if sender.send(Bytes::from_static(b": still here\n\n")).await.is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+    };
+    tokio::spawn(sending);
+    let mut response = reply("text/event-stream", Content::Coming(receiver));
+    response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+/// The connection becomes one of lines, for `deskhand connect`.
+fn as_lines(hall: &Arc<Hall>, request: Request<Incoming>) -> Result<Response<Content>, Refusal> {
+    // HTTP is over then, and gives its own place back.
+    let place = hall.places.clone().try_acquire_owned();
+    let place = place.map_err(|_| {
+        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "Too many connections are open; try again.")
+    })?;
+    let hall = hall.clone();
+    let upgraded = hyper::upgrade::on(request);
+    tokio::spawn(async move {
+        let Ok(stream) = upgraded.await else { return };
+        let (input, output) = tokio::io::split(TokioIo::new(stream));
+        let mut stop = hall.stop.clone();
+        mcp::serve(&hall.server, hall.options.mcp.clone(), input, output, async { told(&mut stop).await })
+            .await;
+        drop(place);
+    });
+    let mut response = empty(StatusCode::SWITCHING_PROTOCOLS);
+    let headers = response.headers_mut();
+    headers.insert(UPGRADE, HeaderValue::from_static(LINES));
+    headers.insert("connection", HeaderValue::from_static("upgrade"));
+    Ok(response)
+}
