@@ -1539,18 +1539,18 @@ fn rq_17_5_status_items_with_descriptions_places_and_processes() {
     let Some((mut client, desktop)) = bare(&["trayer", "xwininfo"]) else { return };
     let _panel = Process::start(desktop.command("trayer"));
     let icon = Program::python(&desktop, "tray_icons.py", &["embedded"], &[]);
-    // The panel gives the icon its place a little later.
+    // It gets its title after it came, and from the panel its place.
     let shown = wait("the icon", || {
         let list = client.call("list_status_bar_items", json!({}));
         let items = list["items"].as_array().unwrap();
-        let shown = items.iter().find(|item| item["pid"] == icon.process.id())?;
+        let shown = items.iter().find(|item| item["description"] == "Embedded icon")?;
         let place = ["width", "height", "x", "y"].map(|name| shown["position"][name].to_string());
         // Each line of the tree of windows ends with a size and a place on the screen.
         let tree = output(&desktop, "xwininfo", &["-root", "-tree"]);
         let (size, at) = (format!("{}x{}+", place[0], place[1]), format!("  +{}+{}", place[2], place[3]));
         tree.lines().any(|line| line.contains(&size) && line.ends_with(&at)).then(|| shown.clone())
     });
-    assert_eq!(shown["description"], "Embedded icon", "{shown}");
+    assert_eq!(shown["pid"], icon.process.id(), "{shown}");
     assert!(shown["process"].as_str().unwrap().starts_with("python3"), "{shown}");
 }
 
