@@ -21,7 +21,7 @@ packages_applications=(
 # What the tests use beside them: other window managers, a second kind of X server, the toolkits of the
 # stages, and independent programs to check against.
 packages_tests=(
-  copyq dunst gir1.2-ayatanaappindicator3-0.1 gir1.2-gtk-3.0 gir1.2-gtk-4.0 gjs i3-wm i3lock libatk-adaptor
+  copyq curl dunst gir1.2-ayatanaappindicator3-0.1 gir1.2-gtk-3.0 gir1.2-gtk-4.0 gjs i3-wm i3lock libatk-adaptor
   libglib2.0-bin libnotify-bin nautilus network-manager-gnome parcellite pasystray pcmanfm pipewire pipewire-pulse
   pulseaudio pulseaudio-utils python3-dbusmock python3-gi python3-gi-cairo python3-pyqt5 python3-xlib tesseract-ocr
   tesseract-ocr-deu tesseract-ocr-eng thunar trayer wireplumber wmctrl x11-utils x11-xkb-utils x11-xserver-utils

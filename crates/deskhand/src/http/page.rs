@@ -12,7 +12,7 @@ pub fn home(server: &Server) -> String {
     let listed = Profile::JsonRpc.shown().into_iter().filter(|shown| server.config.policy.lists(shown.row));
     for shown in listed {
         let about = escaped(shown.row.description());
-        let _ = write!(rows, "<tr><td><code>{}</code><td>{about}\n", shown.name);
+        let _ = writeln!(rows, "<tr><td><code>{}</code><td>{about}", shown.name);
     }
     format!(
         "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>Deskhand</title>\n\

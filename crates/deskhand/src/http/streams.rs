@@ -240,7 +240,6 @@ mod tests {
         let mut reader = streams.reader(stream, Some(0)).unwrap();
         streams.told(stream, line("half"));
         assert_eq!(texts(&streams.news(&mut reader)), ["half"]);
-        drop(reader);
         streams.done(stream, Some(line("one")));
         streams.done(stream, None);
         let mut again = streams.reader(stream, Some(1)).unwrap();
