@@ -163,19 +163,18 @@ impl<'d> Hands<'d> {
         Ok(place)
     }
 
-    /// Moves the pointer along a straight line in about `time`, in steps of about 8 ms.
-    pub fn glide_to(&mut self, to: Point, time: Duration) -> Result<()> {
+    /// Moves the pointer along a straight line in about `time`, in steps of about 8 ms. Where it is then, as
+    /// [`Hands::move_to`] says.
+    pub fn glide_to(&mut self, to: Point, time: Duration) -> Result<Point> {
+        if time.is_zero() {
+            return self.move_to(to);
+        }
         let from = self.position()?;
         let started = Instant::now();
         loop {
-            let part = if time.is_zero() {
-                1.0
-            } else {
-                (started.elapsed().as_secs_f64() / time.as_secs_f64()).min(1.0)
-            };
+            let part = started.elapsed().as_secs_f64() / time.as_secs_f64();
             if part >= 1.0 {
-                self.move_to(to)?;
-                return Ok(());
+                return self.move_to(to);
             }
             let along = |from: i32, to: i32| {
                 (f64::from(from) + (f64::from(to) - f64::from(from)) * part).round() as i32

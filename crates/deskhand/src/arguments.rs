@@ -306,6 +306,24 @@ impl Faults<'_> {
     }
 }
 
+/// A fault that was found in `arguments`, with the name of the parameter that has it: the one without which the
+/// fault is another one or none. Serde does not say which, and to keep account of it on the way costs more code
+/// than all the tools' arguments together.
+pub fn placed(arguments: &Value, fault: String, find: &dyn Fn(&Value) -> Option<String>) -> String {
+    let names = arguments.as_object().into_iter().flat_map(|object| object.keys());
+    let culprit = names.into_iter().find(|name| {
+        let mut others = arguments.clone();
+        if let Some(others) = others.as_object_mut() {
+            others.remove(*name);
+        }
+        find(&others).as_ref() != Some(&fault)
+    });
+    match culprit {
+        Some(name) => format!("{name}: {fault}"),
+        None => fault,
+    }
+}
+
 /// The expected form in words.
 pub fn form(schema: &Value) -> String {
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {

@@ -203,11 +203,8 @@ impl Macro {
     /// Reads one from a file that [`Macro::to_file`] or a person wrote.
     pub fn load(cx: &Context, path: &str) -> Result<Macro> {
         let text = files::read(cx, path, MOST_BYTES)?;
-        let reader = &mut serde_json::Deserializer::from_str(&text);
-        serde_path_to_error::deserialize(reader).map_err(|error| {
-            let place = error.path().to_string();
-            let place = if place == "." { String::new() } else { format!(" at {place}") };
-            Error::argument(format!("{path} holds no macro{place}: {}.", error.inner()))
+        serde_json::from_str(&text).map_err(|error| {
+            Error::argument(format!("{path} holds no macro: {error}."))
                 .expected("JSON with name, description, parameters and steps, as create_macro takes them")
         })
     }

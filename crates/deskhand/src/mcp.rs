@@ -8,6 +8,7 @@ pub mod lines;
 pub mod posts;
 pub mod stdio;
 
+use crate::arguments;
 use crate::call::{Client, Server, unknown_tool};
 use crate::encode;
 use crate::log;
@@ -406,8 +407,11 @@ impl ServerHandler for Mcp {
 /// What is wrong with the parameters of a known method.
 fn fault<T: serde::de::DeserializeOwned>(request: &CustomRequest) -> Option<String> {
     let params = request.params.clone().unwrap_or_else(|| json!({}));
-    let found = serde_path_to_error::deserialize::<_, T>(params).err();
-    Some(found.map_or_else(|| "they do not fit".to_owned(), |error| error.to_string()))
+    let find = |params: &Value| T::deserialize(params).err().map(|error| error.to_string());
+    Some(
+        find(&params)
+            .map_or_else(|| "they do not fit".to_owned(), |fault| arguments::placed(&params, fault, &find)),
+    )
 }
 
 /// A handler whose panic is an answer, too: rmcp would leave the client waiting.

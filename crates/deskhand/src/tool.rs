@@ -295,10 +295,9 @@ fn bind<T: Tool>(mut arguments: Value) -> Result<Bound> {
         Some(object) if T::SESSION => object.remove("session"),
         _ => None,
     };
-    let tool: T = serde_path_to_error::deserialize(arguments).map_err(|error| {
-        let path = error.path().to_string();
-        let place = if path == "." { String::new() } else { format!("{path}: ") };
-        Error::argument(format!("{place}{}.", error.inner()))
+    let read = |arguments: &Value| T::deserialize(arguments).map_err(|error| error.to_string());
+    let tool = read(&arguments).map_err(|fault| {
+        Error::argument(format!("{}.", arguments::placed(&arguments, fault, &|other| read(other).err())))
     })?;
     Ok(Bound {
         effect: tool.effect(),
@@ -347,7 +346,7 @@ pub struct Data<T>(pub T);
 impl<T: Serialize + JsonSchema> Output for Data<T> {
     fn schema() -> Option<Value> {
         // What is left out when it is empty must not be required: clients refuse the whole answer.
-        Some(outline(&plain_schema::<T>(SchemaSettings::draft2020_12().for_serialize()), 0))
+        Some(outline(&plain_schema(SchemaSettings::draft2020_12().for_serialize(), T::json_schema), 0))
     }
 
     fn reply(self) -> Reply {
@@ -429,15 +428,16 @@ impl<const LOW: i64, const HIGH: i64> JsonSchema for Ranged<LOW, HIGH> {
 /// The schema of a type in the plain form that every client takes: no references, no titles, no
 /// `type: [x, "null"]`, no formats, and enumerations as `enum`.
 pub fn schema_of<T: JsonSchema>() -> Value {
-    plain_schema::<T>(SchemaSettings::draft2020_12().for_deserialize())
+    plain_schema(SchemaSettings::draft2020_12().for_deserialize(), T::json_schema)
 }
 
-fn plain_schema<T: JsonSchema>(settings: SchemaSettings) -> Value {
+/// Nothing in it is generic over a tool's type, of which there are a hundred.
+fn plain_schema(settings: SchemaSettings, of: fn(&mut SchemaGenerator) -> Schema) -> Value {
     let settings = settings.with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
     });
-    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    let mut schema = of(&mut settings.into_generator());
     Plain.transform(&mut schema);
     schema.to_value()
 }

@@ -392,7 +392,8 @@ impl Tool for MoveMouse {
         }
         let mut hands = cx.desktop.input(&cx.call)?;
         hands.hold(&self.modifiers)?;
-        let before = hands.position()?;
+        let before = hands.before().position;
+        let mut place = before;
         let given = self.duration_ms.map(Ranged::milliseconds);
         if let Some(point) = point {
             let time = match (self.hover, self.smooth, given) {
@@ -400,12 +401,12 @@ impl Tool for MoveMouse {
                 (false, true, None) => Duration::from_millis(300),
                 (false, _, given) => given.unwrap_or_default(),
             };
-            hands.glide_to(point, time)?;
+            place = hands.glide_to(point, time)?;
         }
         if self.hover {
             cx.call.pause(given.unwrap_or(Duration::from_secs(1)), "hovering")?;
+            place = hands.position()?;
         }
-        let place = hands.position()?;
         drop(hands);
         arrived(point, place)?;
         let window = cx.desktop.windows.at(&cx.call, place).ok().flatten();

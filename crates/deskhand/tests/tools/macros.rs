@@ -278,7 +278,7 @@ fn tc_get_macro_writes_a_file_when_asked_that_loads_as_what_it_was() {
     assert_eq!(desk.error("get_macro", json!({ "name": "elsewhere" })).code, Code::MacroNotFound);
     // What is no macro is refused, and where; so is a file from elsewhere, however it is named.
     for (text, why) in [
-        ("{\"name\": \"x\", \"steps\": 3}", "at steps"),
+        ("{\"name\": \"x\", \"steps\": 3}", "line 1 column 24"),
         ("{\"name\": \"x\"}", "missing field `steps`"),
         ("not JSON", "expected"),
         ("{\"name\": \"x\", \"steps\": [{\"tool\": \"clik\"}]}", "no tool called"),

@@ -2,6 +2,7 @@
 
 use super::entry::base_name;
 use std::collections::HashMap;
+use std::io::Read as _;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
@@ -20,15 +21,23 @@ pub(crate) struct Process {
 
 /// When a process started, in ticks of the kernel's clock: with its number this is one process for ever.
 pub(crate) fn started(pid: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let stat = stat(pid)?;
     stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace().nth(19)?.parse().ok()
+}
+
+/// The line that tells about a process. In one read: the kernel makes all of it anew for each, and it is never
+/// longer than this.
+fn stat(pid: u32) -> Option<String> {
+    let mut bytes = [0; 2048];
+    let read =
+        std::fs::File::open(format!("/proc/{pid}/stat")).and_then(|mut file| file.read(&mut bytes)).ok()?;
+    Some(String::from_utf8_lossy(&bytes[..read]).into_owned())
 }
 
 impl Process {
     /// Reads one; `None` when there is none.
     pub fn read(pid: u32) -> Option<Process> {
-        let bytes = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-        Process::parse(pid, &String::from_utf8_lossy(&bytes))
+        Process::parse(pid, &stat(pid)?)
     }
 
     /// The name stands in parentheses and may hold blanks and parentheses itself: the last one ends it.

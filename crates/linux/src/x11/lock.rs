@@ -267,19 +267,32 @@ impl Drop for Open {
 /// That the person has stopped every Deskhand on a display, kept beside its lock: a file that says how.
 pub struct StopMark {
     name: String,
+    /// Kept open, since the mark is looked for before every piece of input.
+    folder: Mutex<Option<Arc<(OwnedFd, PathBuf)>>>,
 }
 
 impl StopMark {
     /// The mark of `display`. Nothing is opened yet.
     pub fn new(display: &str) -> StopMark {
-        StopMark { name: format!("{}.stopped", file_name(display)) }
+        StopMark { name: format!("{}.stopped", file_name(display)), folder: Mutex::default() }
+    }
+
+    fn folder(&self) -> Result<Arc<(OwnedFd, PathBuf)>> {
+        let mut kept = self.folder.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        // Somebody may have removed it, and the others look into the one that was made anew.
+        let there = |kept: &&Arc<(OwnedFd, PathBuf)>| fs::fstat(&kept.0).is_ok_and(|stat| stat.st_nlink != 0);
+        if let Some(kept) = kept.as_ref().filter(there) {
+            return Ok(kept.clone());
+        }
+        Ok(kept.insert(Arc::new(folder()?)).clone())
     }
 
     /// How the person stopped it, if they did.
     pub fn read(&self) -> Result<Option<String>> {
-        let (folder, path) = folder()?;
+        let kept = self.folder()?;
+        let (folder, path) = &*kept;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        match fs::openat(&folder, self.name.as_str(), flags, Mode::empty()) {
+        match fs::openat(folder, self.name.as_str(), flags, Mode::empty()) {
             Ok(file) => {
                 let text = std::io::read_to_string(File::from(file)).unwrap_or_default();
                 Ok(Some(text.trim().to_owned()))
@@ -291,8 +304,9 @@ impl StopMark {
 
     /// Sets it.
     pub fn set(&self, how: &str) -> Result<()> {
-        let (folder, path) = folder()?;
-        let file = open_private(&folder, &path, &self.name)?;
+        let kept = self.folder()?;
+        let (folder, path) = &*kept;
+        let file = open_private(folder, path, &self.name)?;
         file.write_all_at(how.as_bytes(), 0)
             .and_then(|()| file.set_len(how.len() as u64))
             .map_err(|error| failed("write", &path.join(&self.name), error))
@@ -300,8 +314,9 @@ impl StopMark {
 
     /// Takes it away. Whether it was set.
     pub fn clear(&self) -> Result<bool> {
-        let (folder, path) = folder()?;
-        match fs::unlinkat(&folder, self.name.as_str(), AtFlags::empty()) {
+        let kept = self.folder()?;
+        let (folder, path) = &*kept;
+        match fs::unlinkat(folder, self.name.as_str(), AtFlags::empty()) {
             Ok(()) => Ok(true),
             Err(rustix::io::Errno::NOENT) => Ok(false),
             Err(error) => Err(failed("remove", &path.join(&self.name), error)),

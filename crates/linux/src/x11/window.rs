@@ -19,6 +19,7 @@ use super::link::{Link, X, failed};
 use deskhand_core::watch::Bell;
 use deskhand_core::window::{Layer, Window, WindowId, WindowState, WindowWatch, Windows};
 use deskhand_core::{Call, Code, Error, Point, Result, Size};
+use std::cell::Cell;
 use std::time::Duration;
 use x11rb::connection::{Connection, RequestConnection};
 use x11rb::protocol::res;
@@ -381,6 +382,8 @@ struct Session {
     clock: Xid,
     /// Whether the server tells which process owns a window.
     knows_owners: bool,
+    /// A window on the root and the client that was found in it last. Never believed, only asked about first.
+    framed: Cell<Option<(Xid, Xid)>>,
 }
 
 impl Session {
@@ -395,7 +398,7 @@ impl Session {
         x.prefetch_extension_information(res::X11_EXTENSION_NAME).map_err(failed(doing))?;
         let atoms = Atoms::new(x).map_err(failed(doing))?.reply().map_err(failed(doing))?;
         let knows_owners = x.extension_information(res::X11_EXTENSION_NAME).map_err(failed(doing))?.is_some();
-        Ok(Session { atoms, clock, knows_owners })
+        Ok(Session { atoms, clock, knows_owners, framed: Cell::default() })
     }
 
     /// The server's time: managers hold back requests that are older than the last thing the person did.

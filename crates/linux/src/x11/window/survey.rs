@@ -16,7 +16,8 @@ use x11rb::protocol::res::{self, ConnectionExt as _};
 use x11rb::protocol::shape::{self, ConnectionExt as _};
 use x11rb::protocol::xproto::{
     Atom, AtomEnum, ConnectionExt as _, GetGeometryReply, GetInputFocusReply, GetPropertyReply,
-    GetWindowAttributesReply, MapState, TranslateCoordinatesReply, Window as Xid, WindowClass,
+    GetWindowAttributesReply, MapState, QueryTreeReply, TranslateCoordinatesReply, Window as Xid,
+    WindowClass,
 };
 use x11rb::x11_utils::TryParse;
 
@@ -82,12 +83,31 @@ pub(super) fn these(x: &X, root: Xid, session: &Session, ids: &[Xid]) -> Result<
     finish(x, root, session, &about, asked)
 }
 
-/// The topmost window that shows at a point.
+/// The topmost window that shows at a point. Two round trips as a rule: the client that was in the frame there
+/// last is asked about at once, together with whether it still is.
 pub(super) fn at(x: &X, root: Xid, session: &Session, point: Point) -> Result<Option<Window>> {
+    let doing = "asking what lies at a point";
     // A window may go between the question and the next: then what lay beneath it is the answer.
     for _ in 0..4 {
-        let Some((top, client)) = top_at(x, root, session, point)? else { return Ok(None) };
-        let client = client.unwrap_or(top);
+        let about = AskedRoot::send(x, root, session)?;
+        let Some(top) = child_at(x, root, point)? else { return Ok(None) };
+        let guess = session.framed.get().filter(|(frame, _)| *frame == top).map_or(top, |(_, client)| client);
+        let attributes = x.get_window_attributes(top).map_err(failed(doing))?;
+        let state = property(x, guess, session.atoms.WM_STATE, 2).map_err(failed(doing))?;
+        let tree = x.query_tree(guess).map_err(failed(doing))?;
+        let (about, asked) = about.read(x, root, session, Some(guess))?;
+        let shows = present(attributes.reply(), doing)?.is_some_and(|a| a.class != WindowClass::INPUT_ONLY);
+        let is_client = present(state.reply(), doing)?.is_some_and(|state| state.type_ != 0);
+        let is_there = present(tree.reply(), doing)?.is_some_and(|tree| guess == top || tree.parent == top);
+        let described = finish(x, root, session, &about, asked)?.pop();
+        if let (true, true, true, Some(mut described)) = (shows, is_client, is_there, described) {
+            described.window.focused = about.focused(x, std::slice::from_ref(&described))?.is_some();
+            return Ok(Some(described.window));
+        }
+        let top = if shows { Some(top) } else { walk(x, root, point)? };
+        let Some(top) = top else { return Ok(None) };
+        let client = client_in(x, session, &[top])?.pop().flatten().unwrap_or(top);
+        session.framed.set(Some((top, client)));
         if let Some((_, described)) = one(x, root, session, client)? {
             return Ok(Some(described.window));
         }
@@ -95,28 +115,45 @@ pub(super) fn at(x: &X, root: Xid, session: &Session, point: Point) -> Result<Op
     Ok(None)
 }
 
-impl Root {
-    /// Reads the root and already asks about each client, or about `only` one window.
-    fn read<'x>(x: &'x X, root: Xid, session: &Session, only: Option<Xid>) -> Result<(Root, AskedAll<'x>)> {
+/// The questions about the root, sent and not yet answered.
+struct AskedRoot<'x> {
+    stacking: Asked<'x, GetPropertyReply>,
+    mapping: Asked<'x, GetPropertyReply>,
+    active: Asked<'x, GetPropertyReply>,
+    check: Asked<'x, GetPropertyReply>,
+    workspace: Asked<'x, GetPropertyReply>,
+    focus: Asked<'x, GetInputFocusReply>,
+    tree: Asked<'x, QueryTreeReply>,
+}
+
+impl<'x> AskedRoot<'x> {
+    fn send(x: &'x X, root: Xid, session: &Session) -> Result<AskedRoot<'x>> {
         let doing = "asking for the list of windows";
         let atoms = &session.atoms;
         let ask = |atom, length| property(x, root, atom, length).map_err(failed(doing));
-        let stacking = ask(atoms._NET_CLIENT_LIST_STACKING, MANY)?;
-        let mapping = ask(atoms._NET_CLIENT_LIST, MANY)?;
-        let active = ask(atoms._NET_ACTIVE_WINDOW, 1)?;
-        let check = ask(atoms._NET_SUPPORTING_WM_CHECK, 1)?;
-        let workspace = ask(atoms._NET_CURRENT_DESKTOP, 1)?;
-        let focus = x.get_input_focus().map_err(failed(doing))?;
-        let tree = x.query_tree(root).map_err(failed(doing))?;
+        Ok(AskedRoot {
+            stacking: ask(atoms._NET_CLIENT_LIST_STACKING, MANY)?,
+            mapping: ask(atoms._NET_CLIENT_LIST, MANY)?,
+            active: ask(atoms._NET_ACTIVE_WINDOW, 1)?,
+            check: ask(atoms._NET_SUPPORTING_WM_CHECK, 1)?,
+            workspace: ask(atoms._NET_CURRENT_DESKTOP, 1)?,
+            focus: x.get_input_focus().map_err(failed(doing))?,
+            tree: x.query_tree(root).map_err(failed(doing))?,
+        })
+    }
 
-        let numbers = |cookie: Cookie<'_, X, GetPropertyReply>| cookie.reply().map(|reply| values(&reply));
-        let stacking = numbers(stacking).map_err(failed(doing))?;
-        let mapping = numbers(mapping).map_err(failed(doing))?;
-        let active = numbers(active).map_err(failed(doing))?.first().copied();
-        let check = numbers(check).map_err(failed(doing))?.first().copied();
-        let workspace = numbers(workspace).map_err(failed(doing))?.first().copied();
-        let focus: GetInputFocusReply = focus.reply().map_err(failed(doing))?;
-        let tree = tree.reply().map_err(failed(doing))?;
+    /// Reads the answers, and already asks about each client, or about `only` one window.
+    fn read(self, x: &'x X, root: Xid, session: &Session, only: Option<Xid>) -> Result<(Root, AskedAll<'x>)> {
+        let doing = "asking for the list of windows";
+        let atoms = &session.atoms;
+        let numbers = |cookie: Asked<'_, GetPropertyReply>| cookie.reply().map(|reply| values(&reply));
+        let stacking = numbers(self.stacking).map_err(failed(doing))?;
+        let mapping = numbers(self.mapping).map_err(failed(doing))?;
+        let active = numbers(self.active).map_err(failed(doing))?.first().copied();
+        let check = numbers(self.check).map_err(failed(doing))?.first().copied();
+        let workspace = numbers(self.workspace).map_err(failed(doing))?.first().copied();
+        let focus = self.focus.reply().map_err(failed(doing))?;
+        let tree = self.tree.reply().map_err(failed(doing))?;
 
         let answer = check.map(|check| (check, property(x, check, atoms._NET_SUPPORTING_WM_CHECK, 1)));
         let stacked = !stacking.is_empty();
@@ -147,6 +184,13 @@ impl Root {
         let active = if managed { active } else { None };
         let workspace = if managed { workspace } else { None };
         Ok((Root { managed, clients, active, focus: focus.focus, workspace }, asked))
+    }
+}
+
+impl Root {
+    /// Reads the root and already asks about each client, or about `only` one window.
+    fn read<'x>(x: &'x X, root: Xid, session: &Session, only: Option<Xid>) -> Result<(Root, AskedAll<'x>)> {
+        AskedRoot::send(x, root, session)?.read(x, root, session, only)
     }
 
     /// Which of these has the keyboard: what the manager says, else the one that holds the input focus.
@@ -601,28 +645,17 @@ pub(super) fn client_in(x: &X, session: &Session, tops: &[Xid]) -> Result<Vec<Op
     Ok(found)
 }
 
-/// The window on the root that takes what happens at a point, and the client in it. The server looks at shapes and input shapes
-/// by itself, but also at windows that show nothing: those are seen through.
-fn top_at(x: &X, root: Xid, session: &Session, point: Point) -> Result<Option<(Xid, Option<Xid>)>> {
+/// The window on the root that takes what happens at a point. The server looks at shapes and input shapes by
+/// itself, but also at windows that show nothing.
+fn child_at(x: &X, root: Xid, point: Point) -> Result<Option<Xid>> {
     let doing = "asking what lies at a point";
     let (Ok(px), Ok(py)) = (i16::try_from(point.x), i16::try_from(point.y)) else { return Ok(None) };
     let place = x.translate_coordinates(root, root, px, py).map_err(failed(doing))?;
-    let top = place.reply().map_err(failed(doing))?.child;
-    if top == 0 {
-        return Ok(None);
-    }
-    let attributes = x.get_window_attributes(top).map_err(failed(doing))?;
-    let client = client_in(x, session, &[top])?.pop().flatten();
-    match present(attributes.reply(), doing)? {
-        Some(attributes) if attributes.class != WindowClass::INPUT_ONLY => Ok(Some((top, client))),
-        Some(_) | None => {
-            let Some(top) = walk(x, root, point)? else { return Ok(None) };
-            Ok(Some((top, client_in(x, session, &[top])?.pop().flatten())))
-        }
-    }
+    let child = place.reply().map_err(failed(doing))?.child;
+    Ok((child != 0).then_some(child))
 }
 
-/// The same by going down the stack: slower, and able to skip.
+/// The same by going down the stack: slower, and able to see through windows that show nothing.
 fn walk(x: &X, root: Xid, point: Point) -> Result<Option<Xid>> {
     let doing = "looking through the windows at a point";
     let tree = x.query_tree(root).map_err(failed(doing))?.reply().map_err(failed(doing))?;
