@@ -4,6 +4,7 @@ Each row is what was measured, our value, and those of others; `goal` is what th
 Where it matters the servers take turns, so that a busy moment of the machine meets all of them.
 """
 
+import ctypes
 import itertools
 import json
 import os
@@ -298,15 +299,15 @@ def measure_elements(deskhand, limit, harness, what, shown, factors, most):
         if name in found:
             goals.append(f">= {factor} x {name} ({found[name] / spent:.1f})")
             holds = holds and found[name] >= factor * spent
-    if most:
-        goals.append(f"<= {most} ms")
-        holds = holds and spent <= most
-    if "limit" in found:
+    if "limit" in found and not most:
         goals.insert(0, f"<= 1.3 x limit ({spent / found['limit']:.2f})")
         holds = holds and spent <= 1.3 * found["limit"]
     nodes = f", {gi_counts[-1]} nodes" if gi_counts else ""
     nodes += f" ({counts[-1][1]} of {counts[-1][0]} show)" if counts else ""
     row("elements", f"{what}{nodes}, bounds of what shows", spent, "ms", found.items(), "; ".join(goals), holds)
+    if most:
+        plain = found["without bounds"]
+        row("elements", f"{what}, as it is read by default", plain, "ms", goal=f"<= {most}", holds=plain <= most)
 
 
 def harness_or_none():
@@ -346,19 +347,63 @@ def acting():
         frame = deskhand.server.ask("find_elements", window=number["gtk3"], selector='[name="Canvas"]')
         bounds = frame["elements"][0]["bounds"]
         x, y = bounds["x"] + 20, bounds["y"] + 20
-        # Deskhand keeps two clicks at one place apart, so that they are not taken for a double click.
-        steps = itertools.cycle(range(0, 80, 20))
-        actions = {"deskhand": lambda: checked(deskhand.server.call("click", x=x + next(steps), y=y, settle_ms=0))}
-        if harness:
-            actions["linux-x11-harness"] = lambda: checked(harness.click(x + next(steps), y))
-        found = turns(max(RUNS, 50), lambda _: None, **actions)
-        spent = found.pop("deskhand")
-        row("acting", "move and click, settle_ms 0", spent * 1000, "µs", [(k, v * 1000) for k, v in found.items()],
-            "<= 300", spent <= 0.3)
+        clicking("the bare desktop", deskhand, harness, deskhand_display(deskhand))
+        clicking("a GTK 3 window", deskhand, harness, (x, y))
         typing(scenery, gtk, deskhand, harness, number["gtk3"])
         deskhand.stop()
         if harness:
             harness.stop()
+
+
+def deskhand_display(deskhand):
+    """A place near the corner of the display where no window is."""
+    bounds = deskhand.server.ask("list_displays")["displays"][0]["bounds"]
+    return bounds["width"] - 150, bounds["height"] - 60
+
+
+def clicking(where, deskhand, harness, place):
+    """A move and a click, beside a client that does the same and waits for the same: what the pointer shows. Where a
+    window manager looks at each click first, and an application answers it, most of the time is theirs."""
+    x, y = place
+    # Deskhand keeps two clicks at one place apart, so that they are not taken for a double click.
+    steps = itertools.cycle(range(0, 80, 20))
+    bare = BareClient()
+    actions = {"deskhand": lambda: checked(deskhand.server.call("click", x=x + next(steps), y=y, settle_ms=0)),
+               "bare client": lambda: bare.click(x + next(steps), y)}
+    if harness:
+        actions["linux-x11-harness"] = lambda: checked(harness.click(x + next(steps), y))
+    found = turns(max(RUNS, 100), lambda _: None, at_once=10, **actions)
+    spent = found.pop("deskhand")
+    row("acting", f"move and click on {where}, settle_ms 0", spent * 1000, "µs",
+        [(name, each * 1000) for name, each in found.items()], "<= 300", spent <= 0.3)
+
+
+class BareClient:
+    """The requests of a click and nothing else."""
+
+    def __init__(self):
+        self.x, self.test = ctypes.CDLL("libX11.so.6"), ctypes.CDLL("libXtst.so.6")
+        self.x.XOpenDisplay.restype = ctypes.c_void_p
+        self.display = ctypes.c_void_p(self.x.XOpenDisplay(None))
+        self.root = ctypes.c_ulong(self.x.XDefaultRootWindow(self.display))
+        windows, places, mask = [ctypes.c_ulong() for _ in range(2)], [ctypes.c_int() for _ in range(4)], ctypes.c_uint()
+        self.pointer = places[0], places[1], mask
+        self.answer = [ctypes.byref(value) for value in (*windows, *places, mask)]
+
+    def look(self):
+        self.x.XQueryPointer(self.display, self.root, *self.answer)
+        return [value.value for value in self.pointer]
+
+    def click(self, x, y):
+        began = time.perf_counter()
+        self.test.XTestFakeMotionEvent(self.display, -1, x, y, 0)
+        while self.look()[:2] != [x, y]:
+            pass
+        self.test.XTestFakeButtonEvent(self.display, 1, 1, 0)
+        self.test.XTestFakeButtonEvent(self.display, 1, 0, 0)
+        while self.look()[2] & 0x100:
+            pass
+        return (time.perf_counter() - began) * 1000
 
 
 LATENCY = 50
@@ -521,7 +566,7 @@ def starting():
         for peer in others:
             if hasattr(peer, "windows"):
                 actions[peer.name] = lambda peer=peer: checked(peer.windows())
-        found = turns(max(RUNS, 30), lambda _: None, **actions)
+        found = turns(max(RUNS, 60), lambda _: None, at_once=10, **actions)
         spent = found.pop("deskhand")
         row("starting", f"list_windows, {len(scenery.titles())} windows", spent, "ms", found.items(), "<= 1", spent <= 1)
         for server in [deskhand, *others]:
