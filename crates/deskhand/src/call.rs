@@ -46,6 +46,8 @@ pub struct Config {
     pub guards: Guards,
     /// How long the person gets to answer when they are asked for their consent.
     pub consent_patience: Duration,
+    /// Tools beside those of the table, for programs that have Deskhand as a library.
+    pub tools: &'static [Row],
 }
 
 impl Default for Config {
@@ -59,6 +61,7 @@ impl Default for Config {
             window_patience: Duration::from_millis(2000),
             guards: Guards::default(),
             consent_patience: consent::PATIENCE,
+            tools: &[],
         }
     }
 }
@@ -194,9 +197,15 @@ pub struct Prepared {
     /// The client's own earlier change that a read has to follow.
     follow: Option<u64>,
     progress: Option<Progress>,
+    asker: Option<Arc<dyn Ask>>,
 }
 
 impl Prepared {
+    /// The person is asked in the course of this call, and not in the way that the client has in general.
+    pub fn with_asker(self, asker: Arc<dyn Ask>) -> Prepared {
+        Prepared { asker: Some(asker), ..self }
+    }
+
     /// The client wants to know how far it has come.
     pub fn with_progress(self, progress: Progress) -> Prepared {
         Prepared { progress: Some(progress), ..self }
@@ -229,6 +238,8 @@ pub struct Context<'a> {
     pub correlation: String,
     /// How to tell the client how far it has come, if it wants to know.
     pub progress: Option<Progress>,
+    /// How the person is asked in the course of this call.
+    asker: Option<Arc<dyn Ask>>,
     /// The arguments, where the person may be asked about them.
     asked: Value,
     /// The rules by which the person was asked about this call, and agreed.
@@ -292,7 +303,7 @@ impl Server {
         arguments: Value,
         correlation: Option<String>,
     ) -> Option<Prepared> {
-        let (row, arguments) = tools::find(name, arguments)?;
+        let (row, arguments) = self.find(name, arguments)?;
         let number = self.next_call.fetch_add(1, Ordering::Relaxed);
         let correlation = correlation.unwrap_or_else(|| format!("c{}-{number}", client.id));
         let (bound, arguments, asked) = self.bind(row, arguments);
@@ -320,7 +331,21 @@ impl Server {
             correlation,
             follow,
             progress: None,
+            asker: None,
         })
+    }
+
+    /// Whether a tool has this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.find(name, Value::Null).is_some()
+    }
+
+    /// The tool that a name stands for, with its arguments as the tool takes them.
+    fn find(&self, name: &str, arguments: Value) -> Option<(&'static Row, Value)> {
+        match self.config.tools.iter().find(|row| row.name == name) {
+            Some(row) => Some((row, arguments)),
+            None => tools::find(name, arguments),
+        }
     }
 
     /// Runs a call on a thread that may block. Has to be polled first in the order of [`Server::prepare`].
@@ -358,7 +383,7 @@ impl Server {
     }
 
     fn run_unless(&self, refusal: Option<Error>, prepared: Prepared) -> Result<Reply> {
-        let Prepared { row, bound, arguments, asked, call, client, correlation, follow, progress } = prepared;
+        let Prepared { row, bound, arguments, asked, call, client, correlation, follow, progress, asker } = prepared;
         let started = Instant::now();
         let effect = bound.as_ref().map_or(row.effect, |bound| bound.effect);
         let session = bound.as_ref().ok().and_then(|bound| bound.session.as_deref());
@@ -374,6 +399,7 @@ impl Server {
             session: &in_use,
             correlation,
             progress,
+            asker,
             asked,
             agreed: Mutex::default(),
         };
@@ -483,7 +509,7 @@ impl Context<'_> {
     /// time limit, at most what is left.
     pub fn call_by_name(&self, name: &str, arguments: Value, place: usize) -> Result<Reply> {
         let started = Instant::now();
-        let (row, arguments) = tools::find(name, arguments).ok_or_else(|| unknown_tool(name))?;
+        let (row, arguments) = self.server.find(name, arguments).ok_or_else(|| unknown_tool(name))?;
         let (bound, arguments, asked) = self.server.bind(row, arguments);
         let effect = bound.as_ref().map_or(row.effect, |bound| bound.effect);
         let session = bound.as_ref().ok().and_then(|bound| bound.session.clone());
@@ -504,6 +530,7 @@ impl Context<'_> {
             session: other.as_deref().unwrap_or(self.session),
             correlation: format!("{}.{place}", self.correlation),
             progress: self.progress.clone(),
+            asker: self.asker.clone(),
             asked,
             // A person who agreed to the whole has not seen what each part comes to.
             agreed: Mutex::default(),
@@ -533,7 +560,8 @@ impl Context<'_> {
         if agreed().iter().any(|other| other == rule) {
             return Ok(());
         }
-        let asker = self.client.asker.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let general = || self.client.asker.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let asker = self.asker.clone().or_else(general);
         self.aside(|| {
             let patience = config.consent_patience;
             consent::require(asker.as_deref(), &self.call, row, effect, rule, &self.asked, patience)

@@ -9,6 +9,7 @@
 pub mod body;
 pub mod guard;
 pub mod mcp;
+pub mod metadata;
 pub mod page;
 pub mod streams;
 pub mod token;

@@ -24,10 +24,10 @@ use rmcp::model::{
     ErrorCode, Implementation, InitializeRequestParams, InitializeResult, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, MetaObject, PaginatedRequestParams, ProtocolVersion,
     ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource, ResourceContents,
-    ResourceTemplate, ServerCapabilities, ServerConfig, SubscribeRequestParams, Tool,
-    UnsubscribeRequestParams,
+    ResourceTemplate, ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter,
+    SubscriptionsListenRequestParams, Tool, UnsubscribeRequestParams,
 };
-use rmcp::service::{RequestContext, RoleServer, serve_directly};
+use rmcp::service::{self, RequestContext, RoleServer, ServiceExt, serve_directly};
 use rmcp::{ErrorData, ServerHandler};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -48,11 +48,24 @@ pub struct Options {
     pub longest_line: usize,
     /// How many tools one page of `tools/list` holds.
     pub page: usize,
+    /// What answers in place of the handler, if anything.
+    pub around: Option<Around>,
+}
+
+/// A handler over the same transports that answers more than the table does and hands on to the table's what is
+/// not its own. Deskhand has none; the fixture that outside suites are run against has.
+#[derive(Clone)]
+pub struct Around(pub Arc<dyn Fn(Mcp) -> Box<dyn service::DynService<RoleServer>> + Send + Sync>);
+
+impl std::fmt::Debug for Around {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Around")
+    }
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { profile: Profile::default(), longest_line: lines::LONGEST_LINE, page: PAGE }
+        Options { profile: Profile::default(), longest_line: lines::LONGEST_LINE, page: PAGE, around: None }
     }
 }
 
@@ -91,7 +104,7 @@ pub async fn serve<R, W>(
     let client = server.client("mcp");
     let (lines, wire, writing) = lines::open(server.clone(), client.clone(), input, output, &options);
     let handler = Mcp::new(server.clone(), client.clone(), options);
-    let serving = serve_directly(handler, lines, None).waiting();
+    let serving = serve_directly(handler.wrapped(), lines, None).waiting();
     tokio::pin!(serving, stop);
     let mut stopped = false;
     loop {
@@ -147,6 +160,19 @@ impl Mcp {
     /// A handler for a client. Asks for the displays at once; needs the runtime.
     pub fn new(server: Arc<Server>, client: Arc<Client>, options: Options) -> Mcp {
         Mcp { grounding: Grounding::new(server.clone()), server, client, options, listed: Mutex::default() }
+    }
+
+    /// Whom it answers.
+    pub fn client(&self) -> &Arc<Client> {
+        &self.client
+    }
+
+    /// It, or what answers in its place.
+    fn wrapped(self) -> Box<dyn service::DynService<RoleServer>> {
+        match self.options.around.clone() {
+            Some(around) => (around.0)(self),
+            None => self.into_dyn(),
+        }
     }
 
     /// What is listed, made again when the client has asked for more.
@@ -352,6 +378,21 @@ impl ServerHandler for Mcp {
         Ok(ReadResourceResult::new(vec![contents]).into())
     }
 
+    /// What can be told to who listens: changes of the list of tools, and the events of observations.
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        let mut accepted = requested.clone();
+        if let Some(addresses) = &mut accepted.resource_subscriptions {
+            addresses.retain(|address| match self.observation(address) {
+                Ok((observation, _)) => {
+                    observation.subscribe(true);
+                    true
+                }
+                Err(_) => false,
+            });
+        }
+        Some(accepted)
+    }
+
     // Clients of versions before 2026-07-28 know nothing else.
     #[allow(deprecated, reason = "the versions that have initialize subscribe this way")]
     async fn subscribe(
@@ -391,6 +432,7 @@ impl ServerHandler for Mcp {
             "resources/read" => fault::<ReadResourceRequestParams>(&request),
             "resources/subscribe" => fault::<SubscribeRequestParams>(&request),
             "resources/unsubscribe" => fault::<UnsubscribeRequestParams>(&request),
+            "subscriptions/listen" => fault::<SubscriptionsListenRequestParams>(&request),
             "tools/list" | "resources/list" | "resources/templates/list" | "prompts/list" => {
                 fault::<PaginatedRequestParams>(&request)
             }

@@ -179,6 +179,12 @@ pub struct Row {
     bind: fn(Value) -> Result<Bound>,
 }
 
+impl std::fmt::Debug for Row {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Row({})", self.name)
+    }
+}
+
 struct Made {
     input: Value,
     output: Option<Value>,

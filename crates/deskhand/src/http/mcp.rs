@@ -5,19 +5,21 @@
 //! for all with `--stateless`, each request stands for itself: its client is there as long as its connection.
 
 use super::guard::{Refusal, require_json};
+use super::metadata::{self, Fault};
 use super::streams::{Reader, Streams};
 use super::{Content, Hall, body, empty, reply, token, told};
 use crate::json_rpc;
 use crate::line::Line;
 use crate::mcp::lines::array;
 use crate::mcp::posts::Posted;
-use crate::mcp::{self, versions};
+use crate::mcp;
+use crate::mcp::lines::agreed;
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, HeaderMap, HeaderValue, UPGRADE};
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -25,17 +27,10 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 const SESSION: &str = "mcp-session-id";
-const VERSION: &str = "mcp-protocol-version";
-
-/// The first version without `initialize` and sessions.
-const STATELESS: &str = "2026-07-28";
 
 /// The version from which a stream begins with an event that has nothing but its number, so that a client whose
 /// connection breaks before the first message knows where to go on.
 const PRIMED: &str = "2025-11-25";
-
-/// What a header says otherwise than the body.
-const HEADER_MISMATCH: i32 = -32020;
 
 /// How many sessions there are at the most; the one that lies idle longest makes place.
 const MOST_SESSIONS: usize = 512;
@@ -45,6 +40,10 @@ const IDLE: Duration = Duration::from_secs(30 * 60);
 
 /// How often something is written to a stream on which nothing comes, so that a client that has gone is noticed.
 const PULSE: Duration = Duration::from_secs(15);
+
+/// How long a reply is waited for before a stream is begun for what comes before it, where each request stands for
+/// itself: a reply alone has a status, which something on the way may go by.
+const ALONE: Duration = Duration::from_millis(500);
 
 /// What protocol it is after an upgrade: MCP as lines, as over standard input and output.
 pub const LINES: &str = "mcp-lines";
@@ -143,18 +142,16 @@ pub(super) async fn answer(
     hall: &Arc<Hall>,
     request: Request<Incoming>,
 ) -> Result<Response<Content>, Refusal> {
-    let version = request.headers().get(VERSION).map(|version| version.to_str().unwrap_or_default());
-    if let Some(version) = version
-        && !versions().any(|known| known == version)
-    {
-        let message = format!(
-            "The MCP-Protocol-Version {version:?} is not spoken here; these are: {}.",
-            versions().collect::<Vec<_>>().join(", ")
-        );
-        return Err(Refusal::new(StatusCode::BAD_REQUEST, message));
+    if *request.method() == Method::POST {
+        return post(hall, request).await;
     }
+    let version = metadata::version_of(request.headers(), &[]);
+    if let Err(fault) = metadata::spoken(version, &Value::Null) {
+        return Ok(fault.into());
+    }
+    let stateless = metadata::is_stateless(version);
     match *request.method() {
-        Method::POST => post(hall, request).await,
+        Method::GET | Method::DELETE if stateless => Err(Refusal::method("POST")),
         Method::GET if request.headers().get(UPGRADE).is_some_and(|to| to.as_bytes() == LINES.as_bytes()) => {
             as_lines(hall, request)
         }
@@ -219,23 +216,29 @@ async fn post(hall: &Arc<Hall>, request: Request<Incoming>) -> Result<Response<C
         Ok(one) => (vec![one], false),
         Err(error) => {
             let message = format!("The body is not JSON: {error}.");
-            return Ok(failed(StatusCode::BAD_REQUEST, &Value::Null, json_rpc::NO_JSON, &message));
+            let fault = Fault::new(StatusCode::BAD_REQUEST, &Value::Null, json_rpc::NO_JSON, &message);
+            return Ok(fault.into());
         }
     };
-    if let Some(refused) = mismatch(&headers, &messages) {
-        return Ok(refused);
+    if let Err(fault) = metadata::check(&headers, &messages, is_batch) {
+        return Ok(fault.into());
     }
+    let version = metadata::version_of(&headers, &messages);
+    let each_by_itself = metadata::is_stateless(version);
     let hello = messages.iter().find(|message| message["method"] == "initialize");
-    let stateless =
-        hall.options.stateless || version_of(&headers, &messages).is_some_and(|it| STATELESS <= it);
     let mut added = None;
-    let session = match hall.sessions.find(&headers)? {
+    // A session that such a request names is not looked at.
+    let found = if each_by_itself { None } else { hall.sessions.find(&headers)? };
+    let wanted = hello.map(|hello| hello["params"]["protocolVersion"].as_str().unwrap_or_default());
+    let spoken = found.as_ref().map(|(_, session)| session.version.as_str());
+    if is_batch && spoken.or(wanted.map(agreed)).or(version).is_some_and(|it| metadata::SINGLE <= it) {
+        return Ok(metadata::no_batch().into());
+    }
+    let session = match found {
         Some((_, session)) => session,
-        None if stateless => Session::new(hall, version_of(&headers, &messages).unwrap_or_default()),
+        None if each_by_itself || hall.options.stateless => Session::new(hall, version.unwrap_or_default()),
         None => {
-            let hello = hello.ok_or_else(no_session)?;
-            let wanted = hello["params"]["protocolVersion"].as_str().unwrap_or_default();
-            let session = Session::new(hall, wanted);
+            let session = Session::new(hall, agreed(wanted.ok_or_else(no_session)?));
             added = Some(hall.sessions.add(session.clone())?);
             session
         }
@@ -250,16 +253,18 @@ async fn post(hall: &Arc<Hall>, request: Request<Incoming>) -> Result<Response<C
         return Ok(empty(StatusCode::ACCEPTED));
     }
     // What takes time may tell how far it is, and may outlive its connection.
-    let lasting = messages.iter().any(|message| message["method"] == "tools/call");
+    let lasts = |message: &Value| message["method"] == "tools/call" || message["method"] == "subscriptions/listen";
+    let lasting = messages.iter().any(lasts);
     let as_events = takes.events && (lasting || !takes.json);
     let exchange = session.streams.open(messages.len(), !as_events);
     messages.into_iter().for_each(|message| session.posted.take(message, exchange));
-    let mut response = if as_events {
+    let alone = as_events && each_by_itself && takes.json && alone(&session, exchange).await;
+    let mut response = if as_events && !alone {
         let reader = session.streams.reader(exchange, Some(0)).ok_or_else(no_session)?;
-        let primed = PRIMED <= session.version.as_str() && session.version.as_str() < STATELESS;
+        let primed = PRIMED <= session.version.as_str() && !each_by_itself;
         events(hall, session, reader, primed)
     } else {
-        whole(&session, exchange, is_batch).await
+        whole(&session, exchange, is_batch, each_by_itself).await
     };
     if let Some(id) = added.and_then(|id| HeaderValue::from_str(&id).ok()) {
         response.headers_mut().insert(SESSION, id);
@@ -267,44 +272,32 @@ async fn post(hall: &Arc<Hall>, request: Request<Incoming>) -> Result<Response<C
     Ok(response)
 }
 
-/// The version that a request says it speaks.
-fn version_of<'a>(headers: &'a HeaderMap, messages: &'a [Value]) -> Option<&'a str> {
-    let meta =
-        |message: &'a Value| message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"].as_str();
-    messages.iter().find_map(meta).or_else(|| headers.get(VERSION)?.to_str().ok())
-}
-
-/// Headers that repeat what the body says have to say the same: something on the way may have gone by them.
-fn mismatch(headers: &HeaderMap, messages: &[Value]) -> Option<Response<Content>> {
-    let [message] = messages else { return None };
-    let params = &message["params"];
-    let said = [
-        (VERSION, params["_meta"]["io.modelcontextprotocol/protocolVersion"].as_str()),
-        ("mcp-method", message["method"].as_str()),
-        ("mcp-name", params["name"].as_str().or(params["uri"].as_str())),
-    ];
-    for (name, inside) in said {
-        let outside = headers.get(name).and_then(|value| value.to_str().ok());
-        if let (Some(outside), Some(inside)) = (outside, inside)
-            && outside != inside
-            && !outside.starts_with("=?base64?")
-        {
-            let text = format!("The header {name} says {outside:?}, and the body {inside:?}.");
-            return Some(failed(StatusCode::BAD_REQUEST, &message["id"], HEADER_MISMATCH, &text));
+/// Whether a reply comes soon, and nothing before it.
+async fn alone(session: &Arc<Session>, exchange: u64) -> bool {
+    let mut changed = session.streams.watch();
+    let soon = tokio::time::timeout(ALONE, async {
+        loop {
+            changed.borrow_and_update();
+            match session.streams.holds(exchange) {
+                Some((0, false)) => {}
+                Some((count, ended)) => return ended && count == 1,
+                None => return false,
+            }
+            if changed.changed().await.is_err() {
+                return false;
+            }
         }
-    }
-    None
-}
-
-fn failed(status: StatusCode, id: &Value, code: i32, message: &str) -> Response<Content> {
-    let body = json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } });
-    let mut response = reply("application/json", body.to_string().into());
-    *response.status_mut() = status;
-    response
+    });
+    soon.await.unwrap_or(false)
 }
 
 /// The answers as one body of JSON, when all are there.
-async fn whole(session: &Arc<Session>, exchange: u64, is_batch: bool) -> Response<Content> {
+async fn whole(
+    session: &Arc<Session>,
+    exchange: u64,
+    is_batch: bool,
+    each_by_itself: bool,
+) -> Response<Content> {
     let mut changed = session.streams.watch();
     let Some(mut reader) = session.streams.reader(exchange, Some(0)) else {
         return empty(StatusCode::ACCEPTED);
@@ -323,8 +316,14 @@ async fn whole(session: &Arc<Session>, exchange: u64, is_batch: bool) -> Respons
     if pieces.is_empty() {
         return empty(StatusCode::ACCEPTED);
     }
-    if !is_batch && pieces.len() == 1 {
-        return reply("application/json", Content::Whole(pieces.concat().into()));
+    if !is_batch && let [pieces] = &pieces[..] {
+        let mut response = reply("application/json", Content::Whole(pieces.iter().cloned().collect()));
+        if each_by_itself
+            && let [only] = &pieces[..]
+        {
+            *response.status_mut() = metadata::status_of(only);
+        }
+        return response;
     }
     let lines = pieces.into_iter().map(|pieces| {
         let mut line = Line::default();
@@ -360,6 +359,7 @@ fn stream(hall: &Arc<Hall>, headers: &HeaderMap) -> Result<Response<Content>, Re
 fn events(hall: &Hall, session: Arc<Session>, mut reader: Reader, primed: bool) -> Response<Content> {
     let (sender, receiver) = mpsc::channel(16);
     let mut stop = hall.stop.clone();
+    let mut stopped = false;
     let sending = async move {
         let mut changed = session.streams.watch();
         if primed && sender.send(Bytes::from(format!("id: {}-0\ndata: \n\n", reader.stream))).await.is_err() {
@@ -378,14 +378,17 @@ fn events(hall: &Hall, session: Arc<Session>, mut reader: Reader, primed: bool) 
                     }
                 }
             }
-            if news.ended {
+            if news.ended || stopped {
                 return;
             }
             session.hear();
             tokio::select! {
                 changed = changed.changed() => if changed.is_err() { return },
                 () = sender.closed() => return,
-                () = told(&mut stop) => return,
+                () = told(&mut stop) => {
+                    stopped = true;
+                    session.posted.end_listening();
+                }
                 () = tokio::time::sleep(PULSE) => {
                     if sender.send(Bytes::from_static(b": still here\n\n")).await.is_err() {
                         return;

@@ -115,6 +115,13 @@ impl Streams {
         News { events, ended }
     }
 
+    /// How many messages a stream holds, and whether it has ended.
+    pub fn holds(&self, stream: u64) -> Option<(usize, bool)> {
+        let all = self.locked();
+        let held = all.streams.get(&stream)?;
+        Some((held.events.len(), held.left == 0))
+    }
+
     /// Waits for anything to happen, from what was seen of it before.
     pub fn watch(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()

@@ -23,9 +23,9 @@ use deskhand_core::{Call, Error, Result};
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, GetMeta, InitializedNotification,
-    JsonRpcMessage, MetaObject, ProtocolVersion, RequestId, RequestMetaObject, ServerJsonRpcMessage,
-    ServerResult,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, GetExtensions, GetMeta,
+    InitializedNotification, JsonRpcMessage, MetaObject, ProtocolVersion, RequestId, RequestMetaObject,
+    ServerJsonRpcMessage, ServerNotification, ServerResult, SubscriptionFilter,
 };
 use rmcp::transport::Transport;
 use serde_json::{Map, Value, json};
@@ -72,6 +72,8 @@ pub struct Lines<R> {
 /// What makes messages of values, and gives calls their places in the order.
 pub struct Intake {
     profile: Profile,
+    /// Whether the handler has more tools than the table.
+    around: bool,
     wire: Arc<Wire>,
     server: Arc<Server>,
     client: Arc<Client>,
@@ -123,7 +125,11 @@ struct Open {
     batches: HashMap<u64, Gathering>,
     last_batch: u64,
     /// The negotiated version, or nothing before `initialize`.
-    version: Option<ProtocolVersion>,
+    version: Option<&'static str>,
+    /// The client names its version with each request: it is told of changes only where it listens.
+    listens: bool,
+    /// Whether the client can put a form before its user.
+    forms: bool,
     /// What was asked of the client and is not answered yet.
     questions: HashMap<String, std::sync::mpsc::Sender<Value>>,
     last_question: u64,
@@ -135,6 +141,8 @@ struct Request {
     id: String,
     place: Place,
     cancellation: Option<Cancellation>,
+    /// What its client is told of as long as it is open, if it listens.
+    listening: Option<SubscriptionFilter>,
 }
 
 /// Where a reply belongs.
@@ -154,9 +162,18 @@ impl Place {
 }
 
 /// The way to a client in the course of one call.
-struct Course {
+#[derive(Clone)]
+pub struct Course {
     wire: Arc<Wire>,
     exchange: u64,
+}
+
+impl Course {
+    /// Asks the client something: what the question is called, and where its answer comes, with a `result` or an
+    /// `error`.
+    pub fn ask(&self, method: &str, params: &Value) -> (String, std::sync::mpsc::Receiver<Value>) {
+        self.wire.ask(self.exchange, method, params)
+    }
 }
 
 impl Outbox for Course {
@@ -212,7 +229,7 @@ where
         waiting: VecDeque::new(),
         ended: None,
         wire: wire.clone(),
-        intake: Intake::new(options.profile, wire.clone(), server, client),
+        intake: Intake::new(options, wire.clone(), server, client),
     };
     (lines, wire, writing)
 }
@@ -320,13 +337,14 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             self.wire.cancel_all();
             self.waiting.clear();
         }
+        self.wire.end_listening();
         self.ended = Some((Instant::now(), now));
     }
 
     /// Waits until everything is answered, for a bounded time.
     async fn drain(&mut self) {
         while let Some((since, called_off)) = self.ended
-            && !self.wire.open().requests.is_empty()
+            && !self.wire.is_idle()
         {
             let mut end = self.wire.end.subscribe();
             let grace = if called_off { LAST_GRACE } else { GRACE };
@@ -379,8 +397,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 
 impl Intake {
     /// For one client.
-    pub fn new(profile: Profile, wire: Arc<Wire>, server: Arc<Server>, client: Arc<Client>) -> Intake {
-        Intake { profile, wire, server, client }
+    pub fn new(options: &Options, wire: Arc<Wire>, server: Arc<Server>, client: Arc<Client>) -> Intake {
+        Intake { profile: options.profile, around: options.around.is_some(), wire, server, client }
     }
 
     /// One JSON-RPC message, as rmcp takes it; nothing when it is answered already or needs no answer.
@@ -453,6 +471,12 @@ impl Intake {
         Some(JsonRpcMessage::notification(notification))
     }
 
+    /// Whether a call is of a tool that the table does not have: the handler may.
+    fn foreign(&self, params: Option<&Map<String, Value>>) -> bool {
+        let name = params.and_then(|params| params.get("name")?.as_str());
+        self.around && name.is_some_and(|name| !self.server.has(name))
+    }
+
     fn request(
         &self,
         id: &Value,
@@ -464,7 +488,11 @@ impl Intake {
             self.wire.refuse(Some(id), place, ErrorCode::INVALID_PARAMS, message, data);
             None
         };
-        if method == "tools/call" {
+        if names_version(params.as_ref()) {
+            self.wire.open().listens = true;
+        }
+        let course = Course { wire: self.wire.clone(), exchange: place.exchange };
+        if method == "tools/call" && !self.foreign(params.as_ref()) {
             let mut params = params.unwrap_or_default();
             let Some(Value::String(name)) = params.remove("name") else {
                 return refuse("The params have no name, a string: the tool to call.", None);
@@ -479,15 +507,18 @@ impl Intake {
                 Some(_) => return refuse("The member _meta has to be an object.", None),
             };
             let arguments = self.profile.adapt(&name, arguments);
-            let Some(prepared) = self.server.prepare(&self.client, &name, arguments, None) else {
+            let Some(mut prepared) = self.server.prepare(&self.client, &name, arguments, None) else {
                 let error = unknown_tool(&name);
                 return refuse(&error.message, serde_json::to_value(&error.detail).ok());
             };
+            if self.wire.open().forms {
+                prepared = prepared.with_asker(Arc::new(Elicitation(course.clone())));
+            }
             let token = meta.get("progressToken").filter(|token| token.is_string() || token.is_number());
             let prepared = match token.cloned() {
                 Some(token) => prepared.with_progress(Progress {
                     token,
-                    outbox: Arc::new(Course { wire: self.wire.clone(), exchange: place.exchange }),
+                    outbox: Arc::new(course),
                     last: Arc::default(),
                 }),
                 None => prepared,
@@ -513,8 +544,6 @@ impl Intake {
         if method == "initialize" {
             let params = with_defaults(params.unwrap_or_default());
             self.wire.agree(&params);
-            let asker = asks_forms(&params).then(|| Arc::new(Elicitation(self.wire.clone())) as Arc<dyn Ask>);
-            *self.client.asker.lock().unwrap_or_else(PoisonError::into_inner) = asker;
             if let Some(name) = params["clientInfo"]["name"].as_str() {
                 name.clone_into(&mut self.client.name.lock().unwrap_or_else(PoisonError::into_inner));
             }
@@ -526,8 +555,11 @@ impl Intake {
             self.wire.finish(End::Exit);
         }
         match serde_json::from_value::<ClientRequest>(Value::Object(message)) {
-            Ok(request) => {
-                let number = self.wire.await_answer(id, place, None);
+            Ok(mut request) => {
+                // What lasts can be called off; the specification forbids it of `initialize`.
+                let lasts = matches!(method.as_str(), "tools/call" | "subscriptions/listen");
+                let number = self.wire.await_answer(id, place, lasts.then(Cancellation::default));
+                request.extensions_mut().insert(course);
                 Some(JsonRpcMessage::request(request, RequestId::Number(number)))
             }
             Err(error) => refuse(&format!("The params do not fit: {error}."), None),
@@ -549,14 +581,27 @@ fn with_defaults(mut params: Map<String, Value>) -> Value {
     Value::Object(params)
 }
 
+/// The version that is agreed on with a client that wants this one.
+pub fn agreed(wanted: &str) -> &'static str {
+    let mut known = ProtocolVersion::KNOWN_VERSIONS.iter().filter(|known| known.has_initialize());
+    let found = known.find(|known| known.as_str() == wanted).unwrap_or(&ProtocolVersion::LATEST_WITH_INITIALIZE);
+    found.as_str()
+}
+
 /// Whether a client can put a form before its user. Who names no mode means forms: there was nothing else at first.
 fn asks_forms(params: &Value) -> bool {
     let modes = params.pointer("/capabilities/elicitation").and_then(Value::as_object);
     modes.is_some_and(|modes| modes.is_empty() || modes.contains_key("form"))
 }
 
+/// Whether a request names the version that it speaks, as all do since there is no `initialize` any more.
+fn names_version(params: Option<&Map<String, Value>>) -> bool {
+    let named = params.and_then(|params| params.get("_meta")?.get("io.modelcontextprotocol/protocolVersion")?.as_str());
+    named.is_some_and(|named| ProtocolVersion::LATEST_WITH_INITIALIZE.as_str() < named)
+}
+
 /// Asks the user of a client through `elicitation/create`.
-struct Elicitation(Arc<Wire>);
+struct Elicitation(Course);
 
 impl Ask for Elicitation {
     fn ask(&self, call: &Call, question: &str) -> Result<Answer> {
@@ -572,7 +617,7 @@ impl Ask for Elicitation {
             }),
         );
         let answer = call.until("waiting for the person's answer", || Ok(answers.try_recv().ok()));
-        let answer = answer.inspect_err(|error| self.0.unask(&id, &error.message))?;
+        let answer = answer.inspect_err(|error| self.0.wire.unask(self.0.exchange, &id, &error.message))?;
         let Some(result) = answer.get("result") else {
             let why =
                 answer.pointer("/error/message").and_then(Value::as_str).unwrap_or("It did not say why.");
@@ -616,7 +661,45 @@ fn head_id(line: &[u8]) -> Option<Value> {
 impl Outbox for Wire {
     /// What nobody asked for is left out where nobody reads: it must not fill the memory.
     fn notify(&self, method: &str, params: Value) {
-        self.tell(0, method, &params);
+        if !self.open().listens {
+            self.tell(0, method, &params);
+            return;
+        }
+        if MOST_UNREAD < self.unsent.load(Ordering::Relaxed) {
+            return;
+        }
+        let open = self.open();
+        let heard = |request: &&Request| request.listening.as_ref().is_some_and(|to| hears(to, method, &params));
+        for request in open.requests.values().filter(heard) {
+            let mut params = params.clone();
+            params["_meta"] = json!({ SUBSCRIPTION: request.client_id() });
+            let message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+            self.put(&open, request.place.exchange, Line::from(message.to_string()));
+        }
+    }
+}
+
+/// Where a message says to which `subscriptions/listen` it belongs.
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// Whether who listens to this is told of a change.
+fn hears(filter: &SubscriptionFilter, method: &str, params: &Value) -> bool {
+    match method {
+        "notifications/tools/list_changed" => filter.tools_list_changed == Some(true),
+        "notifications/prompts/list_changed" => filter.prompts_list_changed == Some(true),
+        "notifications/resources/list_changed" => filter.resources_list_changed == Some(true),
+        "notifications/resources/updated" => {
+            let addresses = filter.resource_subscriptions.iter().flatten();
+            params["uri"].as_str().is_some_and(|uri| addresses.into_iter().any(|address| address == uri))
+        }
+        _ => false,
+    }
+}
+
+impl Request {
+    /// Its id, as the client wrote it.
+    fn client_id(&self) -> Value {
+        serde_json::from_str(&self.id).unwrap_or_default()
     }
 }
 
@@ -658,9 +741,21 @@ impl Wire {
         let _ = self.end.subscribe().wait_for(|end| *end != End::Not).await;
     }
 
-    /// Whether everything is answered.
+    /// Whether everything is answered that is to be answered by itself.
     pub fn is_idle(&self) -> bool {
-        self.open().requests.is_empty()
+        self.open().requests.values().all(|request| request.listening.is_some())
+    }
+
+    /// Tells those who listen that nothing more comes.
+    pub fn end_listening(&self) {
+        let open = self.open();
+        let listening = open.requests.iter().filter(|(_, request)| request.listening.is_some());
+        let listening: Vec<(i64, Value)> = listening.map(|(number, it)| (*number, it.client_id())).collect();
+        drop(open);
+        for (number, id) in listening {
+            let result = json!({ "resultType": "complete", "_meta": { SUBSCRIPTION: id } });
+            self.answer(number, "result", |line| write_json(line.own(), &result));
+        }
     }
 
     /// Ends reading now and calls off what runs.
@@ -701,17 +796,16 @@ impl Wire {
         let mut open = self.open();
         open.last += 1;
         let number = open.last;
-        open.requests.insert(number, Request { id: id.to_string(), place, cancellation });
+        open.requests.insert(number, Request { id: id.to_string(), place, cancellation, listening: None });
         number
     }
 
     /// The version that rmcp will agree on, known here first: it decides how the next line is answered.
     fn agree(&self, params: &Value) {
-        let wanted = params["protocolVersion"].as_str();
-        let known = ProtocolVersion::KNOWN_VERSIONS
-            .iter()
-            .find(|known| known.has_initialize() && Some(known.as_str()) == wanted);
-        self.open().version = Some(known.cloned().unwrap_or(ProtocolVersion::LATEST_WITH_INITIALIZE));
+        let mut open = self.open();
+        open.version = Some(agreed(params["protocolVersion"].as_str().unwrap_or_default()));
+        open.listens = false;
+        open.forms = asks_forms(params);
     }
 
     /// A batch is answered by an array up to 2025-03-26; later versions have none, so that each of its
@@ -721,7 +815,7 @@ impl Wire {
         if open
             .version
             .as_ref()
-            .is_some_and(|version| ProtocolVersion::V_2025_03_26.as_str() < version.as_str())
+            .is_some_and(|version| ProtocolVersion::V_2025_03_26.as_str() < *version)
         {
             return None;
         }
@@ -755,19 +849,24 @@ impl Wire {
     }
 
     /// Asks the client something. Its answer, with a `result` or an `error`, comes through the channel.
-    fn ask(&self, method: &str, params: &Value) -> (String, std::sync::mpsc::Receiver<Value>) {
+    fn ask(
+        &self,
+        exchange: u64,
+        method: &str,
+        params: &Value,
+    ) -> (String, std::sync::mpsc::Receiver<Value>) {
         let (tell, answers) = std::sync::mpsc::channel();
         let mut open = self.open();
         open.last_question += 1;
         let id = format!("deskhand-{}", open.last_question);
         open.questions.insert(id.clone(), tell);
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        self.put(&open, 0, Line::from(request.to_string()));
+        self.put(&open, exchange, Line::from(request.to_string()));
         (id, answers)
     }
 
     /// Gives up a question, so that the client need not show it any longer.
-    fn unask(&self, id: &str, reason: &str) {
+    fn unask(&self, exchange: u64, id: &str, reason: &str) {
         let mut open = self.open();
         if open.questions.remove(id).is_some() {
             let notice = json!({
@@ -775,7 +874,7 @@ impl Wire {
                 "method": "notifications/cancelled",
                 "params": { "requestId": id, "reason": reason },
             });
-            self.put(&open, 0, Line::from(notice.to_string()));
+            self.put(&open, exchange, Line::from(notice.to_string()));
         }
     }
 
@@ -819,12 +918,34 @@ impl Wire {
                     );
                 }
             },
-            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => {
+            JsonRpcMessage::Notification(notification) => self.pass_on(&notification.notification),
+            JsonRpcMessage::Request(_) => {
                 let mut line = Line::default();
                 write_json(line.own(), &message);
                 self.put(&self.open(), 0, line);
             }
         }
+    }
+
+    /// A notification of rmcp's. One that belongs to somebody who listens names them by our number; the first is
+    /// the word that they are heard, and what is told them from then on.
+    fn pass_on(&self, notification: &ServerNotification) {
+        let mut message = serde_json::to_value(notification).unwrap_or_default();
+        message["jsonrpc"] = json!("2.0");
+        let mut open = self.open();
+        let number = message["params"]["_meta"][SUBSCRIPTION].as_i64();
+        let Some(request) = number.and_then(|number| open.requests.get_mut(&number)) else {
+            if number.is_none() {
+                self.put(&open, 0, Line::from(message.to_string()));
+            }
+            return;
+        };
+        if let ServerNotification::SubscriptionsAcknowledgedNotification(heard) = notification {
+            request.listening = Some(heard.params.notifications.clone());
+        }
+        message["params"]["_meta"][SUBSCRIPTION] = request.client_id();
+        let exchange = request.place.exchange;
+        self.put(&open, exchange, Line::from(message.to_string()));
     }
 
     /// Answers a request, unless it was answered or called off already.

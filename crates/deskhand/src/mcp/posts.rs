@@ -40,12 +40,12 @@ impl Posted {
         let wire = Wire::new(Out::Exchanges(exchanges));
         client.reach(wire.clone());
         let (sender, inbox) = mpsc::unbounded_channel();
-        let intake = Intake::new(options.profile, wire.clone(), server.clone(), client.clone());
+        let intake = Intake::new(options, wire.clone(), server.clone(), client.clone());
         let handler = Mcp::new(server.clone(), client.clone(), options.clone());
         let posts = Posts { inbox, intake, wire: wire.clone() };
         let leaving = client.clone();
         tokio::spawn(async move {
-            let _ = serve_directly(handler, posts, None).waiting().await;
+            let _ = serve_directly(handler.wrapped(), posts, None).waiting().await;
             let _ = tokio::task::spawn_blocking(move || leaving.leave()).await;
         });
         Posted { inbox: sender, wire, client }
@@ -59,6 +59,11 @@ impl Posted {
     /// Whether everything is answered.
     pub fn is_idle(&self) -> bool {
         self.wire.is_idle()
+    }
+
+    /// Tells those who listen that nothing more comes.
+    pub fn end_listening(&self) {
+        self.wire.end_listening();
     }
 
     /// Waits until the client has said that it goes.

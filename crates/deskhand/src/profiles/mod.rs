@@ -100,6 +100,7 @@ impl Profile {
         let others = tools::rows().filter(|row| more.contains(&row.group));
         let names: Vec<&str> = shown.iter().map(|shown| shown.name).collect();
         shown.extend(others.filter(|row| !names.contains(&row.name)).map(Shown::own));
+        shown.extend(server.config.tools.iter().map(Shown::own));
         shown.retain(|shown| server.config.policy.lists(shown.row));
         shown.iter().map(|shown| self.show(shown)).collect()
     }
