@@ -383,7 +383,8 @@ impl Server {
     }
 
     fn run_unless(&self, refusal: Option<Error>, prepared: Prepared) -> Result<Reply> {
-        let Prepared { row, bound, arguments, asked, call, client, correlation, follow, progress, asker } = prepared;
+        let Prepared { row, bound, arguments, asked, call, client, correlation, follow, progress, asker } =
+            prepared;
         let started = Instant::now();
         let effect = bound.as_ref().map_or(row.effect, |bound| bound.effect);
         let session = bound.as_ref().ok().and_then(|bound| bound.session.as_deref());

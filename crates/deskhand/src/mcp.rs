@@ -20,12 +20,13 @@ use deskhand_core::Display;
 use displays::{Grounding, Screen};
 use lines::Slot;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult, DiscoverResult,
-    ErrorCode, Implementation, InitializeRequestParams, InitializeResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, MetaObject, PaginatedRequestParams, ProtocolVersion,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource, ResourceContents,
-    ResourceTemplate, ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter,
-    SubscriptionsListenRequestParams, Tool, UnsubscribeRequestParams,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
+    CustomRequest, CustomResult, DiscoverResult, ErrorCode, Implementation, InitializeRequestParams,
+    InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    MetaObject, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, Resource, ResourceContents, ResourceTemplate, ServerCapabilities, ServerConfig,
+    SubscribeRequestParams, SubscriptionFilter, SubscriptionsListenRequestParams, Tool,
+    UnsubscribeRequestParams,
 };
 use rmcp::service::{self, RequestContext, RoleServer, ServiceExt, serve_directly};
 use rmcp::{ErrorData, ServerHandler};
@@ -419,32 +420,58 @@ impl ServerHandler for Mcp {
         Ok(())
     }
 
+    // There are no prompts and nothing to complete: rmcp would list none, as if there were.
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(not_here("prompts/list"))
+    }
+
+    async fn complete(
+        &self,
+        _: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(not_here("completion/complete"))
+    }
+
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let method = request.method.as_str();
+        let newer = context.protocol_version().is_some_and(|version| !version.has_initialize());
         // Every method that is known and has parameters comes here when its parameters do not fit.
         let fault = match method {
             "shutdown" | "exit" => return Ok(CustomResult::new(json!({}))),
+            method if newer && GONE.contains(&method) => None,
             "initialize" => fault::<InitializeRequestParams>(&request),
             "resources/read" => fault::<ReadResourceRequestParams>(&request),
             "resources/subscribe" => fault::<SubscribeRequestParams>(&request),
             "resources/unsubscribe" => fault::<UnsubscribeRequestParams>(&request),
             "subscriptions/listen" => fault::<SubscriptionsListenRequestParams>(&request),
-            "tools/list" | "resources/list" | "resources/templates/list" | "prompts/list" => {
+            "tools/list" | "resources/list" | "resources/templates/list" => {
                 fault::<PaginatedRequestParams>(&request)
             }
-            "ping" | "server/discover" | "completion/complete" => Some("the params do not fit".into()),
+            "ping" | "server/discover" => Some("the params do not fit".into()),
             _ => None,
         };
         Err(match fault {
             Some(fault) => ErrorData::invalid_params(format!("Wrong params for {method}: {fault}."), None),
-            None => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, lines::no_method(method), None),
+            None => not_here(method),
         })
     }
 }
+
+fn not_here(method: &str) -> ErrorData {
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, lines::no_method(method), None)
+}
+
+/// Methods that are no more since 2026-07-28.
+const GONE: &[&str] = &["initialize", "ping", "resources/subscribe", "resources/unsubscribe"];
 
 /// What is wrong with the parameters of a known method.
 fn fault<T: serde::de::DeserializeOwned>(request: &CustomRequest) -> Option<String> {

@@ -10,10 +10,10 @@ use super::streams::{Reader, Streams};
 use super::{Content, Hall, body, empty, reply, token, told};
 use crate::json_rpc;
 use crate::line::Line;
-use crate::mcp::lines::array;
-use crate::mcp::posts::Posted;
 use crate::mcp;
 use crate::mcp::lines::agreed;
+use crate::mcp::lines::array;
+use crate::mcp::posts::Posted;
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, HeaderMap, HeaderValue, UPGRADE};
@@ -31,6 +31,9 @@ const SESSION: &str = "mcp-session-id";
 /// The version from which a stream begins with an event that has nothing but its number, so that a client whose
 /// connection breaks before the first message knows where to go on.
 const PRIMED: &str = "2025-11-25";
+
+/// How long a client whose connection breaks is to wait before it asks for the rest, in milliseconds.
+const RETRY: u32 = 500;
 
 /// How many sessions there are at the most; the one that lies idle longest makes place.
 const MOST_SESSIONS: usize = 512;
@@ -253,7 +256,8 @@ async fn post(hall: &Arc<Hall>, request: Request<Incoming>) -> Result<Response<C
         return Ok(empty(StatusCode::ACCEPTED));
     }
     // What takes time may tell how far it is, and may outlive its connection.
-    let lasts = |message: &Value| message["method"] == "tools/call" || message["method"] == "subscriptions/listen";
+    let lasts =
+        |message: &Value| message["method"] == "tools/call" || message["method"] == "subscriptions/listen";
     let lasting = messages.iter().any(lasts);
     let as_events = takes.events && (lasting || !takes.json);
     let exchange = session.streams.open(messages.len(), !as_events);
@@ -318,9 +322,7 @@ async fn whole(
     }
     if !is_batch && let [pieces] = &pieces[..] {
         let mut response = reply("application/json", Content::Whole(pieces.iter().cloned().collect()));
-        if each_by_itself
-            && let [only] = &pieces[..]
-        {
+        if each_by_itself && let [only] = &pieces[..] {
             *response.status_mut() = metadata::status_of(only);
         }
         return response;
@@ -362,7 +364,12 @@ fn events(hall: &Hall, session: Arc<Session>, mut reader: Reader, primed: bool) 
     let mut stopped = false;
     let sending = async move {
         let mut changed = session.streams.watch();
-        if primed && sender.send(Bytes::from(format!("id: {}-0\ndata: \n\n", reader.stream))).await.is_err() {
+        if primed
+            && sender
+                .send(Bytes::from(format!("id: {}-0\nretry: {RETRY}\ndata: \n\n", reader.stream)))
+                .await
+                .is_err()
+        {
             return;
         }
         loop {

@@ -119,7 +119,9 @@ fn same(headers: &HeaderMap, message: &Value) -> Result<(), Fault> {
         let Some(outside) = all.next() else { continue };
         let outside = outside.to_str().ok().and_then(plain);
         let wrong = match (&outside, inside) {
-            (None, _) => Some(format!("The header {name} is not what it has to be: visible ASCII, or base64.")),
+            (None, _) => {
+                Some(format!("The header {name} is not what it has to be: visible ASCII, or base64."))
+            }
             (Some(outside), Some(inside)) if outside != inside => {
                 Some(format!("The header {name} says {outside:?}, and the body {inside:?}."))
             }
@@ -149,13 +151,17 @@ fn complete(headers: &HeaderMap, message: &Value) -> Result<(), Fault> {
         return Err(Fault::new(StatusCode::BAD_REQUEST, id, HEADER_MISMATCH, &message));
     }
     let meta = &message["params"]["_meta"];
-    let missing = [(META_VERSION, meta[META_VERSION].is_string()), (META_CAPABILITIES, meta[META_CAPABILITIES].is_object())];
+    let missing = [
+        (META_VERSION, meta[META_VERSION].is_string()),
+        (META_CAPABILITIES, meta[META_CAPABILITIES].is_object()),
+    ];
     if let Some((missing, _)) = missing.iter().find(|(_, is_there)| !is_there) {
         let message = format!("The member _meta of the params lacks {missing}.");
         return Err(Fault::new(StatusCode::BAD_REQUEST, id, json_rpc::INVALID_PARAMS, &message));
     }
     if method == "initialize" {
-        let message = "There is no method called \"initialize\" in this version: each request says who sends it.";
+        let message =
+            "There is no method called \"initialize\" in this version: each request says who sends it.";
         return Err(Fault::new(StatusCode::NOT_FOUND, id, json_rpc::NO_METHOD, message));
     }
     Ok(())

@@ -516,11 +516,9 @@ impl Intake {
             }
             let token = meta.get("progressToken").filter(|token| token.is_string() || token.is_number());
             let prepared = match token.cloned() {
-                Some(token) => prepared.with_progress(Progress {
-                    token,
-                    outbox: Arc::new(course),
-                    last: Arc::default(),
-                }),
+                Some(token) => {
+                    prepared.with_progress(Progress { token, outbox: Arc::new(course), last: Arc::default() })
+                }
                 None => prepared,
             };
             let number = self.wire.await_answer(id, place, Some(prepared.cancellation()));
@@ -584,7 +582,8 @@ fn with_defaults(mut params: Map<String, Value>) -> Value {
 /// The version that is agreed on with a client that wants this one.
 pub fn agreed(wanted: &str) -> &'static str {
     let mut known = ProtocolVersion::KNOWN_VERSIONS.iter().filter(|known| known.has_initialize());
-    let found = known.find(|known| known.as_str() == wanted).unwrap_or(&ProtocolVersion::LATEST_WITH_INITIALIZE);
+    let found =
+        known.find(|known| known.as_str() == wanted).unwrap_or(&ProtocolVersion::LATEST_WITH_INITIALIZE);
     found.as_str()
 }
 
@@ -596,7 +595,8 @@ fn asks_forms(params: &Value) -> bool {
 
 /// Whether a request names the version that it speaks, as all do since there is no `initialize` any more.
 fn names_version(params: Option<&Map<String, Value>>) -> bool {
-    let named = params.and_then(|params| params.get("_meta")?.get("io.modelcontextprotocol/protocolVersion")?.as_str());
+    let named = params
+        .and_then(|params| params.get("_meta")?.get("io.modelcontextprotocol/protocolVersion")?.as_str());
     named.is_some_and(|named| ProtocolVersion::LATEST_WITH_INITIALIZE.as_str() < named)
 }
 
@@ -669,7 +669,8 @@ impl Outbox for Wire {
             return;
         }
         let open = self.open();
-        let heard = |request: &&Request| request.listening.as_ref().is_some_and(|to| hears(to, method, &params));
+        let heard =
+            |request: &&Request| request.listening.as_ref().is_some_and(|to| hears(to, method, &params));
         for request in open.requests.values().filter(heard) {
             let mut params = params.clone();
             params["_meta"] = json!({ SUBSCRIPTION: request.client_id() });
@@ -812,11 +813,7 @@ impl Wire {
     /// messages is answered on its own.
     fn gather(&self, size: usize) -> Option<u64> {
         let mut open = self.open();
-        if open
-            .version
-            .as_ref()
-            .is_some_and(|version| ProtocolVersion::V_2025_03_26.as_str() < *version)
-        {
+        if open.version.as_ref().is_some_and(|version| ProtocolVersion::V_2025_03_26.as_str() < *version) {
             return None;
         }
         open.last_batch += 1;
@@ -849,12 +846,7 @@ impl Wire {
     }
 
     /// Asks the client something. Its answer, with a `result` or an `error`, comes through the channel.
-    fn ask(
-        &self,
-        exchange: u64,
-        method: &str,
-        params: &Value,
-    ) -> (String, std::sync::mpsc::Receiver<Value>) {
+    fn ask(&self, exchange: u64, method: &str, params: &Value) -> (String, std::sync::mpsc::Receiver<Value>) {
         let (tell, answers) = std::sync::mpsc::channel();
         let mut open = self.open();
         open.last_question += 1;
