@@ -5,7 +5,7 @@ use crate::files;
 use crate::steps::{Plan, StepList};
 use deskhand_core::near::near;
 use deskhand_core::{Code, Error, Result};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -54,6 +54,15 @@ impl Kind {
     }
 }
 
+/// A value of any [`Kind`]. Said as a choice, since some clients drop tools whose types are lists.
+fn scalar(_: &mut SchemaGenerator) -> Schema {
+    schemars::json_schema!({ "anyOf": [{ "type": "string" }, { "type": "number" }, { "type": "boolean" }] })
+}
+
+fn scalars(generator: &mut SchemaGenerator) -> Schema {
+    schemars::json_schema!({ "type": "array", "items": scalar(generator) })
+}
+
 /// A parameter of a macro.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -68,10 +77,11 @@ pub struct Parameter {
     pub description: String,
     /// Its value when none is given. Without one it has to be given.
     #[serde(default, skip_serializing_if = "Value::is_null")]
-    #[schemars(with = "Option<Value>")]
+    #[schemars(schema_with = "scalar")]
     pub default: Value,
     /// The values that it may have; any of its type if empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "scalars")]
     pub options: Vec<Value>,
     /// A password: in no reply and in no file.
     #[serde(default, skip_serializing_if = "is_false")]

@@ -327,9 +327,10 @@ impl ServerHandler for Mcp {
 
     async fn list_resources(
         &self,
-        _: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
+        no_cursor(request, "resources/list")?;
         let mut resource = Resource::new(displays::URI, "displays");
         resource.title = Some("Displays".into());
         resource.description = Some("The displays with their places and sizes in pixels.".into());
@@ -346,9 +347,10 @@ impl ServerHandler for Mcp {
 
     async fn list_resource_templates(
         &self,
-        _: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        no_cursor(request, "resources/templates/list")?;
         let address = format!("{}{{name}}{{?after}}", observations::URI);
         let mut template = ResourceTemplate::new(address, "observation");
         template.title = Some("Observation".into());
@@ -384,11 +386,11 @@ impl ServerHandler for Mcp {
         let mut accepted = requested.clone();
         if let Some(addresses) = &mut accepted.resource_subscriptions {
             addresses.retain(|address| match self.observation(address) {
-                Ok((observation, _)) => {
+                Ok((observation, _)) if observation.uri() == *address => {
                     observation.subscribe(true);
                     true
                 }
-                Err(_) => false,
+                Ok(_) | Err(_) => false,
             });
         }
         Some(accepted)
@@ -413,9 +415,11 @@ impl ServerHandler for Mcp {
         request: UnsubscribeRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        // One that has been cancelled meanwhile tells nothing any more.
-        if let Ok((observation, _)) = self.observation(&request.uri) {
-            observation.subscribe(false);
+        match self.observation(&request.uri) {
+            Ok((observation, _)) => observation.subscribe(false),
+            // One that has been cancelled meanwhile tells nothing any more.
+            Err(_) if request.uri == displays::URI || request.uri.starts_with(observations::URI) => {}
+            Err(error) => return Err(error),
         }
         Ok(())
     }
@@ -497,9 +501,20 @@ fn cursor_after(name: &str) -> String {
 
 fn start_of(tools: &[Tool], cursor: &str) -> Result<usize, ErrorData> {
     let position = tools.iter().position(|tool| cursor_after(&tool.name) == cursor);
-    position.map(|position| position + 1).ok_or_else(|| {
-        ErrorData::invalid_params("The cursor is not one that tools/list returned. Start without one.", None)
-    })
+    position.map(|position| position + 1).ok_or_else(|| foreign_cursor("tools/list"))
+}
+
+/// For lists that have one page.
+fn no_cursor(request: Option<PaginatedRequestParams>, method: &str) -> Result<(), ErrorData> {
+    match request.and_then(|request| request.cursor) {
+        Some(_) => Err(foreign_cursor(method)),
+        None => Ok(()),
+    }
+}
+
+fn foreign_cursor(method: &str) -> ErrorData {
+    let message = format!("The cursor is not one that {method} returned. Start without one.");
+    ErrorData::invalid_params(message, None)
 }
 
 /// Advice for the model, each with the tools that it speaks of: what is not listed is not advised.

@@ -544,6 +544,8 @@ fn outline(schema: &Value, depth: u32) -> Value {
         };
         let inside = inside.into_iter().flatten().filter(|(name, _)| always(name));
         let inside = inside.map(|(name, member)| (name.clone(), outline(member, 1)));
+        // Of what can be anything there is nothing to say, and some clients refuse a schema that says nothing.
+        let inside = inside.filter(|(_, member)| member.as_object().is_some_and(|said| !said.is_empty()));
         kept.insert("properties".to_owned(), Value::Object(inside.collect()));
     } else {
         kept.remove("required");

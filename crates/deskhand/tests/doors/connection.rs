@@ -14,7 +14,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, 
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-struct Connection {
+pub struct Connection {
     input: Option<WriteHalf<DuplexStream>>,
     output: Lines<BufReader<ReadHalf<DuplexStream>>>,
     reached: Arc<Reached>,
@@ -23,7 +23,7 @@ struct Connection {
 }
 
 impl Connection {
-    fn open(options: Options) -> Connection {
+    pub fn open(options: Options) -> Connection {
         Connection::with(options, Config::default())
     }
 
@@ -60,7 +60,7 @@ impl Connection {
         Connection { input: Some(input), output, reached, serving, stop: Some(stop) }
     }
 
-    async fn send(&mut self, line: &str) {
+    pub async fn send(&mut self, line: &str) {
         let input = self.input.as_mut().expect("the input is open");
         input.write_all(format!("{line}\n").as_bytes()).await.unwrap();
     }
@@ -73,7 +73,7 @@ impl Connection {
         .await;
     }
 
-    async fn receive(&mut self) -> Value {
+    pub async fn receive(&mut self) -> Value {
         let line = tokio::time::timeout(Duration::from_secs(20), self.output.next_line()).await;
         let line = line.expect("a reply comes in time").unwrap().expect("the connection is open");
         serde_json::from_str(&line).unwrap()
@@ -673,4 +673,66 @@ async fn observations_end_with_the_connection() {
     let first = deskhand::observations::Owner::Client(1);
     assert!(server.observations.of(first).is_empty());
     drop(control);
+}
+
+/// Since 2026-07-28 a client is told of changes only where it listens, by the id of its request.
+#[tokio::test]
+async fn who_listens_is_told_of_changes_until_it_calls_that_off() {
+    let (mut connection, control) = watching().await;
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let request = |id: Value, method: &str, mut params: Value| {
+        params["_meta"] = meta.clone();
+        json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
+    };
+    let call = |id: u64, tool: &str, arguments: Value| {
+        request(json!(id), "tools/call", json!({ "name": tool, "arguments": arguments }))
+    };
+    connection.send(&call(1, "create_observation", json!({ "type": "window", "window": "8" }))).await;
+    let uri = connection.receive().await["result"]["structuredContent"]["uri"].clone();
+    // Who does not listen is told nothing.
+    connection.send(&call(2, "enable_tools", json!({ "groups": ["audio"] }))).await;
+    assert_eq!(connection.receive().await["id"], 2);
+
+    let wanted = json!({
+        "toolsListChanged": true,
+        "promptsListChanged": true,
+        "resourceSubscriptions": [uri, "deskhand://observations/o99", "file:///etc/passwd"],
+    });
+    let listen = request(json!("mine"), "subscriptions/listen", json!({ "notifications": wanted }));
+    connection.send(&listen).await;
+    let mine = json!({ "io.modelcontextprotocol/subscriptionId": "mine" });
+    let heard = connection.receive().await;
+    assert_eq!(heard["method"], "notifications/subscriptions/acknowledged");
+    let accepted = json!({ "toolsListChanged": true, "resourceSubscriptions": [uri] });
+    assert_eq!(heard["params"], json!({ "notifications": accepted, "_meta": mine }));
+
+    control.change(|world| world.retitle_window(8, "Sums"));
+    let told = connection.receive().await;
+    assert_eq!(told["method"], "notifications/resources/updated");
+    assert_eq!(told["params"], json!({ "uri": uri, "_meta": mine }));
+    connection.send(&call(3, "enable_tools", json!({ "groups": ["system"] }))).await;
+    let both = [connection.receive().await, connection.receive().await];
+    let told = both.iter().find(|message| message["method"] == "notifications/tools/list_changed").unwrap();
+    assert_eq!(told["params"]["_meta"], mine);
+
+    let cancel = json!({ "requestId": "mine" });
+    connection
+        .send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel }).to_string())
+        .await;
+    connection.send(&call(4, "enable_tools", json!({ "groups": ["files"] }))).await;
+    assert_eq!(connection.receive().await["id"], 4);
+
+    // What is still listened to when the client goes ends with an answer, and holds nothing up.
+    connection.send(&request(json!(5), "subscriptions/listen", json!({ "notifications": {} }))).await;
+    assert_eq!(connection.receive().await["params"]["notifications"], json!({}));
+    let (rest, time) = connection.close().await;
+    let mine = json!({ "io.modelcontextprotocol/subscriptionId": 5 });
+    assert_eq!(
+        rest,
+        [json!({ "jsonrpc": "2.0", "id": 5, "result": { "resultType": "complete", "_meta": mine } })]
+    );
+    assert!(time < Duration::from_millis(700), "{time:?}");
 }

@@ -33,9 +33,13 @@ fn token_file() -> PathBuf {
 
 impl Served {
     pub fn start(change: impl FnOnce(&mut Options)) -> Served {
+        Served::configured(Config::default(), change)
+    }
+
+    pub fn configured(config: Config, change: impl FnOnce(&mut Options)) -> Served {
         log::silence();
         let (desktop, reached) = stand_in::desktop();
-        let server = Server::new(desktop, Config::default());
+        let server = Server::new(desktop, config);
         let mut options =
             Options { port: 0, access: Access::Token(Some(token_file())), ..Options::default() };
         change(&mut options);

@@ -3,6 +3,7 @@
 
 mod cli;
 mod connection;
+mod examples;
 mod http;
 mod process;
 mod python;

@@ -287,3 +287,107 @@ fn a_connection_can_become_one_of_lines() {
     connection.0.read_line(&mut line).unwrap();
     assert_eq!(line, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
 }
+
+/// A request of the version in which each stands for itself.
+fn by_itself(served: &Served, method: &str, name: Option<&str>, mut params: Value) -> (String, String) {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let name = name.map_or(String::new(), |name| format!("Mcp-Name: {name}\r\n"));
+    let headers = format!(
+        "{}{BOTH}MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\n{name}",
+        served.headers()
+    );
+    (headers, json!({ "jsonrpc": "2.0", "id": "i", "method": method, "params": params }).to_string())
+}
+
+#[test]
+fn a_request_by_itself_is_answered_with_a_status() {
+    let served = Served::start(|_| {});
+    let ask = |method: &str, name: Option<&str>, params: Value, change: &dyn Fn(String) -> String| {
+        let (headers, body) = by_itself(&served, method, name, params);
+        let answer = served.open().send("POST /mcp", &change(headers), &body);
+        let code = answer.json()["error"]["code"].as_i64().unwrap_or_default();
+        assert_eq!(answer.json()["id"], "i");
+        (answer.status, code)
+    };
+    let same = |headers: String| headers;
+    let click = json!({ "name": "cursor_position" });
+    assert_eq!(ask("tools/list", None, json!({}), &same), (200, 0));
+    assert_eq!(ask("tools/call", Some("cursor_position"), click.clone(), &same), (200, 0));
+    assert_eq!(ask("tools/call", None, click.clone(), &same), (400, -32020));
+    assert_eq!(ask("tools/call", Some("=?base64?Y3Vyc29yX3Bvc2l0aW9u?="), click.clone(), &same), (200, 0));
+    for gone in ["initialize", "ping", "resources/subscribe", "no/such", "prompts/list"] {
+        assert_eq!(ask(gone, None, json!({}), &same), (404, -32601), "{gone}");
+    }
+    let older = |headers: String| headers.replace("2026-07-28", "2025-11-25");
+    assert_eq!(ask("tools/list", None, json!({}), &older), (400, -32020));
+    let stray = |headers: String| format!("{headers}Mcp-Session-Id: nobody\r\n");
+    assert_eq!(ask("tools/list", None, json!({}), &stray), (200, 0));
+    let (headers, body) = by_itself(&served, "tools/list", None, json!({}));
+    let batch = served.open().send("POST /mcp", &headers, &format!("[{body}]"));
+    assert_eq!((batch.status, &batch.json()["error"]["code"]), (400, &json!(-32600)));
+    let unknown = headers.replace("2026-07-28", "2099-01-01");
+    let answer = served.open().send("POST /mcp", &unknown, &body.replace("2026-07-28", "2099-01-01"));
+    assert_eq!((answer.status, &answer.json()["error"]["code"]), (400, &json!(-32022)));
+    assert_eq!(answer.json()["error"]["data"]["requested"], "2099-01-01");
+    for method in ["GET", "DELETE"] {
+        assert_eq!(served.open().send(&format!("{method} /mcp"), &headers, "").status, 405);
+    }
+}
+
+#[test]
+fn who_listens_has_a_stream_that_ends_with_the_server() {
+    let served = Served::start(|_| {});
+    let wanted = json!({ "notifications": { "toolsListChanged": true } });
+    let (headers, body) = by_itself(&served, "subscriptions/listen", None, wanted);
+    let mut connection = served.open();
+    let head = format!("POST /mcp HTTP/1.1\r\n{headers}Content-Length: {}\r\n\r\n", body.len());
+    connection.write(format!("{head}{body}").as_bytes());
+    streaming(&mut connection);
+    let mine = json!({ "io.modelcontextprotocol/subscriptionId": "i" });
+    let heard: Value = serde_json::from_str(&event(&mut connection).unwrap().1).unwrap();
+    assert_eq!(heard["params"], json!({ "notifications": { "toolsListChanged": true }, "_meta": mine }));
+    let stopping = std::thread::spawn(move || served.stop());
+    let last: Value = serde_json::from_str(&event(&mut connection).unwrap().1).unwrap();
+    assert_eq!((&last["id"], &last["result"]["_meta"]), (&json!("i"), &mine));
+    assert_eq!(event(&mut connection), None);
+    stopping.join().unwrap();
+}
+
+#[test]
+fn later_versions_have_no_batches() {
+    let served = Served::start(|_| {});
+    let ping = json!([{ "jsonrpc": "2.0", "id": 1, "method": "ping" }]);
+    for (version, status) in [("2025-03-26", 200), ("2025-06-18", 400), (NEWEST_WITH_SESSIONS, 400)] {
+        assert_eq!(Session::open(&served, version).send(&ping).status, status, "{version}");
+    }
+}
+
+/// The person is asked in the stream of the call that needs their consent: a client need not open any other.
+#[test]
+fn a_question_comes_in_the_stream_of_its_call() {
+    let policy = deskhand::policy::Policy { confirm: vec!["move_mouse".to_owned()], ..Default::default() };
+    let config = deskhand::call::Config { policy, ..Default::default() };
+    let served = Served::configured(config, |_| {});
+    let mut hello = hello(NEWEST_WITH_SESSIONS);
+    hello["params"]["capabilities"] = json!({ "elicitation": {} });
+    let headers = format!("{}{BOTH}", served.headers());
+    let answer = served.open().send("POST /mcp", &headers, &hello.to_string());
+    let id = answer.header("mcp-session-id").unwrap().to_owned();
+    let session = Session { served: &served, id, version: NEWEST_WITH_SESSIONS.to_owned() };
+    let mut stream = session.call("move_mouse", json!({ "x": 5, "y": 6 }));
+    let question = loop {
+        let (_, data) = event(&mut stream).unwrap();
+        if !data.is_empty() {
+            break serde_json::from_str::<Value>(&data).unwrap();
+        }
+    };
+    assert_eq!(question["method"], "elicitation/create");
+    let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "decline" } });
+    assert_eq!(session.send(&answer).status, 202);
+    let found = messages(&mut stream);
+    let [(_, answer)] = &found[..] else { panic!("{found:?}") };
+    assert!(answer["result"]["content"][0]["text"].as_str().unwrap().contains("declined"), "{answer}");
+}

@@ -1,0 +1,77 @@
+"""Judges what mcp-fuzzer found. It counts all that was answered without an error as accepted, and most of that is as
+valid as anything; what the specification's schema or the schema of the tool forbids is not.
+
+usage: fuzz_findings.py REPORT TOOLS_LIST
+"""
+
+import glob
+import json
+import os
+import sys
+
+sys.path[:0] = glob.glob("target/tools/suites/lib/python3*/site-packages")
+
+import mcp_fuzzer
+from jsonschema import Draft202012Validator
+
+REPORT, TOOLS = sys.argv[1:]
+
+# What may be answered with text that the caller sent: it is JSON, and nobody takes it for a page.
+IGNORED = {"injection_reflection"}
+
+
+def is_json(value) -> bool:
+    """Whether it can be sent at all: Python writes numbers that JSON has not, and no answer can name such a request."""
+    try:
+        json.dumps(value, allow_nan=False)
+        return True
+    except ValueError:
+        return False
+
+
+def wrong(schema: dict, value) -> list[str]:
+    """What a schema has against a value, but for the case of words, which Deskhand does not mind."""
+    faults = []
+    for error in Draft202012Validator(schema).iter_errors(value):
+        known = error.validator == "enum" and isinstance(error.instance, str)
+        if not (known and error.instance.lower() in error.validator_value):
+            faults.append(f"{error.json_path}: {error.message[:200]}")
+    return faults
+
+
+def schema_of(target: str) -> dict | None:
+    """The specification's schema of a message, without the id: the fuzzer gives each its own as it sends it."""
+    folder = os.path.join(os.path.dirname(mcp_fuzzer.__file__), "schemas/mcp-spec/schema/2025-11-25/schema.json")
+    with open(folder, encoding="utf-8") as file:
+        definitions = json.load(file)["$defs"]
+    if target not in definitions:
+        return None
+    definitions[target]["required"] = [name for name in definitions[target].get("required", []) if name != "id"]
+    return {"$ref": f"#/$defs/{target}", "$defs": definitions}
+
+
+with open(os.path.join(REPORT, "findings.json"), encoding="utf-8") as file:
+    findings = json.load(file)["findings"]
+with open(TOOLS, encoding="utf-8") as file:
+    listed = json.load(file)
+tools = {tool["name"]: tool["inputSchema"] for tool in listed.get("result", listed)["tools"]}
+
+bad, looked_at = [], 0
+for finding in findings:
+    category, target, sent = finding["category"], finding["target"], finding["evidence"].get("input")
+    if category in IGNORED or not is_json(sent):
+        continue
+    looked_at += 1
+    if category != "accepted_malformed":
+        bad.append(f"{category}: {target}: {json.dumps(finding)[:1000]}")
+        continue
+    schema = tools.get(target) if finding["kind"] == "tool" else schema_of(target)
+    faults = wrong(schema, sent) if schema else []
+    if faults:
+        bad.append(f"accepted, and forbidden: {target}: {faults}: {json.dumps(finding)[:1000]}")
+
+for line in bad:
+    print(line)
+if bad:
+    sys.exit(f"mcp-fuzzer found {len(bad)} things; all of it is in {REPORT}.")
+print(f"   no crash, no hang, nothing forbidden accepted ({looked_at} answers held against the schemas)")
