@@ -29,6 +29,12 @@ def is_json(value) -> bool:
         return False
 
 
+def was_told(finding: dict) -> bool:
+    """Whether it is a notification: what becomes of one is never told, and the fuzzer takes that for a yes."""
+    result = finding["evidence"].get("result")
+    return isinstance(result, dict) and result.get("response") == {"status": "notification_sent"}
+
+
 def wrong(schema: dict, value) -> list[str]:
     """What a schema has against a value, but for the case of words, which Deskhand does not mind."""
     faults = []
@@ -59,7 +65,7 @@ tools = {tool["name"]: tool["inputSchema"] for tool in listed.get("result", list
 bad, looked_at = [], 0
 for finding in findings:
     category, target, sent = finding["category"], finding["target"], finding["evidence"].get("input")
-    if category in IGNORED or not is_json(sent):
+    if category in IGNORED or was_told(finding) or not is_json(sent):
         continue
     looked_at += 1
     if category != "accepted_malformed":

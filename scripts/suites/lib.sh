@@ -33,7 +33,8 @@ serve() {
   local name=$1 deadline=$((SECONDS + 20))
   shift
   server_log=$found/$name.log
-  "$@" >/dev/null 2>"$server_log" &
+  : >"$server_log"
+  "$@" >/dev/null 2>>"$server_log" &
   server=$!
   while ! url=$(grep -m 1 -o 'http://[^"]*' "$server_log"); do
     kill -0 "$server" 2>/dev/null || die "$* ended: $(cat "$server_log")"
