@@ -21,11 +21,16 @@ need_suites() {
   rm -rf "$suites"
   python3 -m venv "$suites"
   "$suites/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: \
-    --requirement "$here/requirements.txt"
+    --requirement "$here/requirements.txt" || suites_unreachable PyPI
   cp "$here/package.json" "$here/package-lock.json" "$suites/"
   PATH=$suites/bin:$PATH "$suites/bin/npm" ci --prefix "$suites" --ignore-scripts --no-audit --no-fund \
-    --loglevel error
+    --loglevel error || suites_unreachable npm
   echo "$pins" >"$suites/installed"
+}
+
+suites_unreachable() {
+  die "The outside suites could not be fetched from $1. Where it cannot be reached, DESKHAND_SUITES=skip ./check leaves
+them out, and says so."
 }
 
 # Starts a server with its log in a file, and waits until it listens: sets `url`.
