@@ -41,6 +41,7 @@ serve() {
   : >"$server_log"
   "$@" >/dev/null 2>>"$server_log" &
   server=$!
+  trap 'kill "$server" 2>/dev/null || true' EXIT
   while ! url=$(grep -m 1 -o 'http://[^"]*' "$server_log"); do
     kill -0 "$server" 2>/dev/null || die "$* ended: $(cat "$server_log")"
     ((SECONDS < deadline)) || die "$* does not listen: $(cat "$server_log")"

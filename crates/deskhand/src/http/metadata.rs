@@ -138,8 +138,12 @@ fn same(headers: &HeaderMap, message: &Value) -> Result<(), Fault> {
 /// What has to be there since each request stands for itself.
 fn complete(headers: &HeaderMap, message: &Value) -> Result<(), Fault> {
     let (id, method) = (&message["id"], message["method"].as_str().unwrap_or_default());
+    if method.is_empty() {
+        let message = "The message has no method: since each request stands for itself, clients answer nothing.";
+        return Err(Fault::new(StatusCode::BAD_REQUEST, id, json_rpc::INVALID_REQUEST, message));
+    }
     // Notifications have no headers that they need.
-    if id.is_null() || method.is_empty() {
+    if id.is_null() {
         return Ok(());
     }
     let needed: &[&str] = match method {
@@ -252,5 +256,7 @@ mod tests {
         old["params"]["_meta"][META_VERSION] = json!("1999-01-01");
         assert_eq!(code(&headers(&other), old), -32022);
         assert!(check(&headers(&whole[..1]), &[call("click"), call("click")], true).is_err());
+        let answer = json!({ "jsonrpc": "2.0", "id": 1, "result": {} });
+        assert_eq!(code(&headers(&whole[..1]), answer), -32600);
     }
 }

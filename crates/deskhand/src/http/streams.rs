@@ -195,6 +195,15 @@ impl All {
         {
             self.bytes -= event.len();
         }
+        // A stream of changes may stay open for days. What its client has been handed long ago is not kept.
+        for stream in self.streams.values_mut().filter(|stream| !stream.replies_only) {
+            while MOST_WAITING < stream.events.len()
+                && stream.events.front().is_some_and(|event| event.number <= stream.read)
+                && let Some(event) = stream.events.pop_front()
+            {
+                self.bytes -= event.len();
+            }
+        }
         loop {
             let mut ended =
                 self.streams.iter().filter(|(_, stream)| stream.left == 0).map(|(number, _)| *number);
@@ -270,6 +279,22 @@ mod tests {
         assert_eq!((texts(&news), news.ended), (vec!["a".to_owned(), "b".to_owned(), "c".to_owned()], false));
         streams.close();
         assert!(streams.news(&mut reader).ended);
+    }
+
+    #[test]
+    fn a_stream_that_stays_open_keeps_little_of_what_was_read() {
+        let streams = Streams::default();
+        let stream = streams.open(1, false);
+        let mut reader = streams.reader(stream, Some(0)).unwrap();
+        for _ in 0..3 {
+            for _ in 0..MOST_WAITING {
+                streams.told(stream, line("change"));
+            }
+            assert_eq!(texts(&streams.news(&mut reader)).len(), MOST_WAITING);
+        }
+        streams.told(stream, line("last"));
+        assert_eq!(streams.holds(stream), Some((MOST_WAITING, false)));
+        assert_eq!(texts(&streams.news(&mut reader)), ["last"]);
     }
 
     #[test]

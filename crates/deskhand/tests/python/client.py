@@ -55,6 +55,13 @@ async def check(mode: str) -> None:
 
         resources = (await client.list_resources()).resources
         assert [str(resource.uri) for resource in resources] == ["deskhand://displays"], resources
+        if mode == "auto":
+            async with client.listen(tools_list_changed=True) as changes:
+                assert changes.honored.tools_list_changed, changes.honored
+                await client.call_tool("enable_tools", {"groups": ["audio"]})
+                async for change in changes:
+                    print(f"{mode}: {change}")
+                    break
         if PLACE:
             contents = (await client.read_resource("deskhand://displays")).contents[0].text
             assert json.loads(contents)["screens"][0]["width"] > 0, contents

@@ -32,6 +32,10 @@ async def check(mode: str) -> None:
                 assert error.error.code == -32602, error
             resources = (await client.list_resources()).resources
             assert [str(resource.uri) for resource in resources] == ["deskhand://displays"], resources
+            if mode == "auto":
+                async with client.listen(tools_list_changed=True, prompts_list_changed=True) as changes:
+                    assert changes.honored.tools_list_changed, changes.honored
+                    assert not changes.honored.prompts_list_changed, changes.honored
             print(f"{mode}: {client.protocol_version}, {len(tools)} tools")
 
 
