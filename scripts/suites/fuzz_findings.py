@@ -64,13 +64,15 @@ def wrong(schema: dict, value) -> list[str]:
 
 
 def schema_of(target: str) -> dict | None:
-    """The specification's schema of a message, without the id: the fuzzer gives each its own as it sends it."""
+    """The specification's schema of a message, without what the fuzzer writes down otherwise than it sends it: each has
+    an id, and the method of its kind."""
     folder = os.path.join(os.path.dirname(mcp_fuzzer.__file__), "schemas/mcp-spec/schema/2025-11-25/schema.json")
     with open(folder, encoding="utf-8") as file:
         definitions = json.load(file)["$defs"]
     if target not in definitions:
         return None
     definitions[target]["required"] = [name for name in definitions[target].get("required", []) if name != "id"]
+    definitions[target]["properties"].pop("method", None)
     return {"$ref": f"#/$defs/{target}", "$defs": definitions}
 
 
