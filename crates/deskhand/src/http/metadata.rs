@@ -139,7 +139,8 @@ fn same(headers: &HeaderMap, message: &Value) -> Result<(), Fault> {
 fn complete(headers: &HeaderMap, message: &Value) -> Result<(), Fault> {
     let (id, method) = (&message["id"], message["method"].as_str().unwrap_or_default());
     if method.is_empty() {
-        let message = "The message has no method: since each request stands for itself, clients answer nothing.";
+        let message =
+            "The message has no method: since each request stands for itself, clients answer nothing.";
         return Err(Fault::new(StatusCode::BAD_REQUEST, id, json_rpc::INVALID_REQUEST, message));
     }
     // Notifications have no headers that they need.
