@@ -4,6 +4,8 @@
 mod cli;
 mod connection;
 mod http;
+mod install;
+mod packages;
 mod process;
 mod python;
 mod stand_in;
