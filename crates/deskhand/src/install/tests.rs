@@ -396,27 +396,77 @@ fn something_else_of_that_name_is_shown_and_kept() {
         toml,
         true,
         expect![[r#"
-        Replaced(["+ command: \"/usr/bin/deskhand\"", "- args: []", "+ args: [\"serve\"]", "- url: \"http://a\""])
-        [mcp_servers.deskhand]
-        args = ["serve"] # none
-        env = { A = "1" }
-        command = "/usr/bin/deskhand"
+            Replaced(["+ command: \"/usr/bin/deskhand\"", "- args: []", "+ args: [\"serve\"]", "- url: \"http://a\""])
+            [mcp_servers.deskhand]
+            # by hand
+            command = "/usr/bin/deskhand"
+            args = ["serve"] # none
+            env = { A = "1" }
 
-        [z]
-    "#]],
+            [z]
+        "#]],
     );
     check_with(
         "codex",
         "[mcp_servers]¶\ndeskhand = 1 # one¶\n",
         true,
         expect![[r#"
-        Replaced(["- 1", "+ {\"command\":\"/usr/bin/deskhand\",\"args\":[\"serve\"]}"])
-        [mcp_servers]¶
-        ¶
-        [mcp_servers.deskhand]¶
-        command = "/usr/bin/deskhand"¶
-        args = ["serve"]¶
-    "#]],
+            Replaced(["- 1", "+ {\"command\":\"/usr/bin/deskhand\",\"args\":[\"serve\"]}"])
+            [mcp_servers]¶
+            deskhand = { command = "/usr/bin/deskhand", args = ["serve"] } # one¶
+        "#]],
+    );
+}
+
+#[test]
+fn toml_is_overwritten_in_its_own_manner() {
+    check_with(
+        "codex",
+        "mcp_servers.deskhand.url = \"http://a\" # web\nmcp_servers.deskhand.enabled = true\nx = 1\n",
+        true,
+        expect![[r#"
+            Replaced(["+ command: \"/usr/bin/deskhand\"", "+ args: [\"serve\"]", "- url: \"http://a\""])
+            mcp_servers.deskhand.command = "/usr/bin/deskhand"
+            mcp_servers.deskhand.args = ["serve"]
+            mcp_servers.deskhand.enabled = true
+            x = 1
+        "#]],
+    );
+    check_with(
+        "codex",
+        "[mcp_servers]\n  deskhand = { url = \"a\", env = { \"A B\" = 'c' }, n = 1_000 } # mine\nb = {}\n",
+        true,
+        expect![[r#"
+            Replaced(["+ command: \"/usr/bin/deskhand\"", "+ args: [\"serve\"]", "- url: \"a\""])
+            [mcp_servers]
+              deskhand = { command = "/usr/bin/deskhand", args = ["serve"], env = { "A B" = 'c' }, n = 1_000 } # mine
+            b = {}
+        "#]],
+    );
+    check_with(
+        "codex",
+        "[mcp_servers.deskhand]\nurl = 'a'\n[mcp_servers.deskhand.headers]\nA = 'b'\n\n# next\n[z]\n",
+        true,
+        expect![[r#"
+            Replaced(["+ command: \"/usr/bin/deskhand\"", "+ args: [\"serve\"]", "- url: \"a\"", "- headers"])
+            [mcp_servers.deskhand]
+            command = "/usr/bin/deskhand"
+            args = ["serve"]
+
+            # next
+            [z]
+        "#]],
+    );
+    check_with(
+        "codex",
+        "[mcp_servers.deskhand]",
+        true,
+        expect![[r#"
+            Replaced(["+ command: \"/usr/bin/deskhand\"", "+ args: [\"serve\"]"])
+            [mcp_servers.deskhand]
+            command = "/usr/bin/deskhand"
+            args = ["serve"]
+        "#]],
     );
 }
 
@@ -465,18 +515,21 @@ fn a_file_that_cannot_be_understood_is_refused() {
             "{} {}",
             expect!["file:1:4: this is not JSON: Text cannot contain more than one JSON value."],
         ),
-        ("codex", "a = 1\nb = = 2\n", expect!["file:2:5: this is not TOML: extra `=`, expected nothing."]),
-        ("codex", "a = 1\na = 2\n", expect!["file:2:1: this is not TOML: duplicate key."]),
+        ("codex", "a = 1\nb = = 2\n", expect!["file:2:5: this is not TOML: extra `=`."]),
+        ("codex", "a = 1\na = 2\n", expect!["file:2:1: this is not TOML: a is said twice."]),
+        ("codex", "[a]\nb = 1\n[a]\n", expect!["file:3:1: this is not TOML: a is said twice."]),
+        ("codex", "a = 'b\n", expect!["file:1:7: this is not TOML: invalid literal string."]),
         (
             "codex",
-            "mcp_servers = 3\n",
-            expect!["file:1:1: mcp_servers is integer, where a table is expected."],
+            "[[mcp_servers]]\n",
+            expect!["file:1:1: mcp_servers is a list, where a table is expected."],
         ),
+        ("codex", "mcp_servers = 3\n", expect!["file:1:1: mcp_servers is 3, where a table is expected."]),
         (
             "codex",
             "mcp_servers = { a = { command = \"b\" } }\n",
             expect![
-                "file:2:1: a table for deskhand cannot follow here: this is not TOML: cannot extend value of type inline table with a dotted key."
+                "file:1:15: mcp_servers is written within braces, and nothing can be added to it from elsewhere."
             ],
         ),
     ] {
@@ -487,6 +540,33 @@ fn a_file_that_cannot_be_understood_is_refused() {
 #[test]
 fn removing_leaves_the_rest() {
     for (id, text, expected) in [
+        (
+            "codex",
+            "[mcp_servers]\na = {}\ndeskhand.command = 'deskhand' # ours\n",
+            expect![[r#"
+            [mcp_servers]
+            a = {}
+        "#]],
+        ),
+        (
+            "codex",
+            "mcp_servers = { a = { x = [1, 2.5, 1979-05-27] }, deskhand = { command = 'deskhand' } }\n",
+            expect![[r#"
+                mcp_servers = { a = { x = [1, 2.5, 1979-05-27] } }
+            "#]],
+        ),
+        (
+            "codex",
+            "# mine\n\n[a]\nb = 1\n\n[mcp_servers.deskhand]\ncommand = 'deskhand'\n# the end\n",
+            expect![[r#"
+                # mine
+
+                [a]
+                b = 1
+
+                # the end
+            "#]],
+        ),
         (
             "cursor",
             r#"{"mcpServers": {"deskhand": {"command": "deskhand"}, "b": {}}}"#,
@@ -810,6 +890,44 @@ fn file() -> impl Strategy<Value = String> {
     )
 }
 
+fn toml_file() -> impl Strategy<Value = String> {
+    let lines = prop::sample::select(vec![
+        "",
+        "# note",
+        "\t",
+        "[a]",
+        "[a.b] # c",
+        "[[list]]",
+        "[mcp_servers.other]",
+        "[mcp_servers.other.env]",
+        "[\"mcp_servers\".'x y']",
+    ]);
+    let members = prop::sample::select(vec![
+        "",
+        "k = 1",
+        "'k' = [ 1, # one\n  2 ]",
+        "k = \"\"\"\n[deskhand]\n\"\"\"",
+        "k.l = {}",
+    ]);
+    let ends = prop::sample::select(vec!["\n", "\r\n"]);
+    (prop::collection::vec((lines, members), 0..6), ends, any::<bool>()).prop_map(|(lines, end, last)| {
+        let mut seen = Vec::new();
+        let mut text = String::new();
+        for (line, member) in lines {
+            let is_head = line.starts_with('[');
+            // A head may stand once, and a member once below each.
+            if is_head && (seen.contains(&line) && !line.starts_with("[["))
+                || (!is_head && !member.is_empty())
+            {
+                continue;
+            }
+            seen.push(line);
+            text.push_str(&format!("{line}{end}{member}{end}"));
+        }
+        if last { text } else { text.trim_end().to_owned() }
+    })
+}
+
 /// A file as a value, without its comments.
 fn value(text: &str) -> Value {
     let parsed = jsonc_parser::parse_to_ast(text, &Default::default(), &Default::default()).unwrap();
@@ -830,6 +948,18 @@ fn value(text: &str) -> Value {
 }
 
 proptest! {
+    #[test]
+    fn any_toml_keeps_every_byte_but_the_new_ones(text in toml_file()) {
+        let client = client("codex");
+        let (outcome, new) = put(client, &text, &entry(), false).unwrap();
+        prop_assert_eq!(outcome, Outcome::Added);
+        let new = new.unwrap();
+        prop_assert!(new.starts_with(&text), "{}", new);
+        let (_, back) = take(client, &new, &entry(), false).unwrap();
+        let back = back.unwrap();
+        prop_assert_eq!(back.trim_end(), text.trim_end());
+    }
+
     #[test]
     fn any_file_keeps_every_byte_but_the_new_ones(text in file()) {
         let client = client("cursor");
