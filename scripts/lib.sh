@@ -28,8 +28,8 @@ packages_tests=(
   xauth xclip xdotool xfce4-clipman xfce4-notifyd xfwm4 xsel xserver-xorg-core xserver-xorg-video-dummy
 )
 
-# What packages are made with and looked at by, and the extension of VS Code.
-packages_packaging=(binutils dpkg-dev help2man lintian nodejs npm python3)
+# What packages are made with.
+packages_packaging=(binutils dpkg-dev help2man python3)
 
 # What ./bench measures with and against: the system's Python has the bindings of accessibility.
 packages_bench=(
@@ -164,6 +164,12 @@ need_cargo_tool() {
 }
 
 # ---- the extension of VS Code --------------------------------------------------------------------------
+
+# An installed npm is used as it is: Debian's does not go beside Node.js from elsewhere.
+need_node() {
+  command -v npm >/dev/null || need_packages nodejs npm
+  echo "node $(node --version), npm $(npm --version 2>/dev/null)"
+}
 
 # What its lockfile says, installed beside it. An installed set that is newer than the lockfile is used as it is.
 need_extension_modules() {

@@ -231,14 +231,14 @@ fn refused(path: &Path, text: &str, fault: &Fault) -> Error {
 
 /// Success is what stands in the file.
 fn read_back(client: &Client, path: &Path, entry: &Entry) -> Result<()> {
-    match examine(client, path, entry)? {
-        Outcome::AlreadyThere { .. } => Ok(()),
-        _ => Err(Error::new(
-            Code::Internal,
-            format!("{} was written, and does not read as it should.", path.display()),
-        )
-        .remedy("Look into the file; what --print shows is what should stand there.")),
+    if matches!(examine(client, path, entry)?, Outcome::AlreadyThere { .. }) {
+        return Ok(());
     }
+    Err(Error::new(
+        Code::Internal,
+        format!("{} was written, and does not read as it should.", path.display()),
+    )
+    .remedy("Look into the file; what --print shows is what should stand there."))
 }
 
 impl Client {

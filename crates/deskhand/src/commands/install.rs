@@ -17,13 +17,23 @@ pub fn install(arguments: &InstallArguments) -> Result<ExitCode, Failure> {
     if arguments.print {
         return Ok(print(client, scope, &path, &entry));
     }
+    let is_unknown = scope == Scope::User
+        && arguments.file.is_none()
+        && Surroundings::here().is_some_and(|surroundings| !client.has_been_here(&surroundings));
     let outcome = if arguments.remove {
         install::remove(client, &path, &entry, arguments.force)
     } else {
         install::install(client, &path, &entry, arguments.force)
     };
     let outcome = outcome.map_err(Failure::Refused)?;
-    let (text, code) = told(&outcome, client, &path, &entry);
+    let (mut text, code) = told(&outcome, client, &path, &entry);
+    if is_unknown && outcome == Outcome::Added {
+        text.push_str(&format!(
+            "\nNothing of {} was there before. If it is installed, it may keep its configuration elsewhere: name that \
+             file with --file.",
+            client.title
+        ));
+    }
     match code {
         Told::Done => terminal::say(&text),
         Told::Refused => terminal::complain(&text),
@@ -170,7 +180,7 @@ fn list(entry: &Entry) -> Result<ExitCode, Failure> {
                 Ok(Outcome::AlreadyThere { off: false }) => "yes",
                 Ok(Outcome::AlreadyThere { off: true }) => "switched off",
                 Ok(Outcome::Kept(_)) => "something else",
-                Ok(_) => "no",
+                Ok(Outcome::NotThere | Outcome::Added | Outcome::Replaced(_) | Outcome::Removed) => "no",
                 Err(_) => "cannot be read",
             };
             rows.push([client.id, word, there, &path.display().to_string()].map(str::to_owned).to_vec());

@@ -122,6 +122,16 @@ impl Client {
         self.project.is_some()
     }
 
+    /// Whether the client has ever written anything here, as far as its own folder or file tells.
+    pub fn has_been_here(&self, surroundings: &Surroundings) -> bool {
+        let path = (self.user)(surroundings, "");
+        let first = [&surroundings.config, &surroundings.home].into_iter().find_map(|base| {
+            let below = path.strip_prefix(base).ok()?;
+            Some(base.join(below.components().next()?))
+        });
+        first.is_none_or(|path| path.exists())
+    }
+
     /// The command of its own that makes the same entry, for a shell.
     pub fn own_command(&self, scope: Scope, entry: &Entry) -> Option<String> {
         let words = (self.own)(scope, entry)?;

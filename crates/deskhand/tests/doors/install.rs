@@ -45,6 +45,7 @@ fn every_client_is_told_found_and_forgotten() {
         let id = client.id;
         let (code, said, _) = home.install(&[id]);
         assert!(code == Some(0) && said.contains("has deskhand now, in ~/"), "{id}: {said}");
+        assert!(said.contains("Nothing of ") && said.contains("--file"), "{id} has never been here: {said}");
         let (code, said, _) = home.install(&[id]);
         assert!(code == Some(0) && said.contains("already"), "{id}: {said}");
         let (code, said, complained) = home.install(&[id, "--virtual", "--", "--read-only"]);
