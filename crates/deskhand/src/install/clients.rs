@@ -175,7 +175,7 @@ pub const CLIENTS: &[Client] = &[
         user: |at, _| at.home.join(".cline/data/settings/cline_mcp_settings.json"),
         project: None,
         own: |_, _| None,
-        next: "Cline reads the file at once. Versions before 3.40 keep it elsewhere: name that one with --file.",
+        next: "Cline reads the file at once. Older versions keep it in the editor's globalStorage: name that one with --file.",
     },
     // https://developers.openai.com/codex/mcp
     Client {
@@ -217,7 +217,7 @@ pub const CLIENTS: &[Client] = &[
         user: |at, _| at.home.join(".cursor/mcp.json"),
         project: Some(|_| ".cursor/mcp.json".into()),
         own: |_, _| None,
-        next: "Cursor asks before it starts a new server: Settings, Tools & MCP.",
+        next: "Cursor lists its servers in its settings: see that it is switched on there.",
     },
     // https://geminicli.com/docs/tools/mcp-server
     Client {
