@@ -28,6 +28,9 @@ packages_tests=(
   xauth xclip xdotool xfce4-clipman xfce4-notifyd xfwm4 xsel xserver-xorg-core xserver-xorg-video-dummy
 )
 
+# What packages are made with.
+packages_packaging=(binutils dpkg-dev help2man python3)
+
 # What ./bench measures with and against: the system's Python has the bindings of accessibility.
 packages_bench=(
   chromium gir1.2-gtk-3.0 gtk-3-examples imagemagick pulseaudio pulseaudio-utils python3-gi python3-gi-cairo
@@ -158,6 +161,23 @@ need_cargo_tool() {
       cargo install --locked --root "$tools_venv" "cargo-$name@$version"
   fi
   cargo "$name" --version | head -n 1
+}
+
+# ---- the extension of VS Code --------------------------------------------------------------------------
+
+# An installed npm is used as it is: Debian's does not go beside Node.js from elsewhere.
+need_node() {
+  command -v npm >/dev/null || need_packages nodejs npm
+  echo "node $(node --version), npm $(npm --version 2>/dev/null)"
+}
+
+# What its lockfile says, installed beside it. An installed set that is newer than the lockfile is used as it is.
+need_extension_modules() {
+  if [[ editors/vscode/node_modules/.package-lock.json -nt editors/vscode/package-lock.json ]]; then
+    echo "its modules are installed"
+    return
+  fi
+  npm ci --prefix editors/vscode --ignore-scripts --no-audit --no-fund
 }
 
 # ---- peers ---------------------------------------------------------------------------------------------

@@ -1,5 +1,9 @@
 //! What each command does.
 
+mod install;
+
+pub use install::install;
+
 use super::*;
 use deskhand::arguments;
 use deskhand::call::Server;

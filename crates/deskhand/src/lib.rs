@@ -12,6 +12,7 @@ pub mod files;
 pub mod guards;
 pub mod http;
 pub mod images;
+pub mod install;
 pub mod json_rpc;
 pub mod line;
 pub mod log;

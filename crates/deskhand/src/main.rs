@@ -1,10 +1,11 @@
-//! The command line: `serve`, `connect`, `call`, `tools`, `doctor`, `desktop`, `demo`, `completions`.
+//! The command line: `serve`, `install`, `connect`, `call`, `tools`, `doctor`, `desktop`, `demo`, `completions`.
 
 mod commands;
 
 use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use deskhand::call::Config;
+use deskhand::install::{CLIENTS, Client};
 use deskhand::policy::Policy;
 use deskhand::profiles::Profile;
 use deskhand::terminal;
@@ -32,6 +33,7 @@ const EXAMPLES: &str = "\
 Examples:
   deskhand serve                            what an MCP client starts: it speaks over stdin and stdout
   deskhand serve --virtual 1280x800         the same on a private desktop, apart from your own
+  deskhand install claude-code              tell a client of it
   deskhand call list_windows                call one tool and read the answer
   deskhand call click x=200 y=150
   deskhand call type_text text='Grüße 🎉'
@@ -45,6 +47,7 @@ Exit codes: 0 done, 1 the tool says no, 2 the command line is wrong.";
 #[derive(Subcommand)]
 enum Command {
     Serve(ServeArguments),
+    Install(InstallArguments),
     Connect(ConnectArguments),
     Call(CallArguments),
     Tools(ToolsArguments),
@@ -84,6 +87,59 @@ struct ServeArguments {
     #[arg(long, value_name = "BYTES", default_value_t = deskhand::mcp::lines::LONGEST_LINE,
         env = "DESKHAND_MAX_LINE_BYTES", hide_env_values = true, hide_short_help = true)]
     max_line_bytes: usize,
+}
+
+/// Tell a client of Deskhand: put an entry into its configuration.
+///
+/// Nothing else in the file is touched, an entry of that name that says something else is shown and kept, and a second
+/// run finds the work done.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  deskhand install --list                   which clients are known, and what stands in their files
+  deskhand install claude-code              for all projects
+  deskhand install vscode --scope project   for the folder that you are in
+  deskhand install cursor --virtual         on a private desktop, apart from your own
+  deskhand install zed -- --read-only --profile full
+  deskhand install claude-desktop --print   what to put in by hand, and where
+  deskhand install codex --remove
+
+Exit codes: 0 done, 1 something else is there under that name, or the file cannot be changed, 2 the command line is
+wrong.")]
+struct InstallArguments {
+    /// The client.
+    #[arg(value_enum, required_unless_present = "list")]
+    client: Option<ClientName>,
+    /// List the clients, their files, and what stands there.
+    #[arg(long, conflicts_with_all = ["client", "remove", "print", "force", "file"])]
+    list: bool,
+    /// Take the entry out again.
+    #[arg(long, conflicts_with = "print")]
+    remove: bool,
+    /// Change nothing: print what belongs into the file, and on stderr where it is and what else does the same.
+    #[arg(long)]
+    print: bool,
+    /// Put it in place of an entry of that name that says something else; with --remove, remove any.
+    #[arg(long)]
+    force: bool,
+    /// The name of the entry.
+    #[arg(long, value_name = "NAME", default_value = "deskhand", value_parser = entry_name)]
+    name: String,
+    /// For all that you do, or for the folder that you are in.
+    #[arg(long, value_enum, default_value_t)]
+    scope: ScopeName,
+    /// The file, where the client keeps it elsewhere.
+    #[arg(long, value_name = "FILE", conflicts_with = "scope")]
+    file: Option<std::path::PathBuf>,
+    /// The program that the client starts, instead of this one by its full path.
+    #[arg(long, value_name = "PROGRAM")]
+    command: Option<String>,
+    /// Let it work on a private desktop of this size: for machines without a display, and to stay apart from yours.
+    #[arg(long, value_name = "WxH", num_args = 0..=1, default_missing_value = "1280x800", value_parser = size_text)]
+    r#virtual: Option<String>,
+    /// What `deskhand serve` is started with, after --.
+    #[arg(last = true, value_name = "SERVE FLAGS")]
+    flags: Vec<String>,
 }
 
 /// Bridge standard input and output to a server that runs already.
@@ -450,6 +506,31 @@ impl ValueEnum for ProfileName {
     }
 }
 
+/// A client by its name: the list is the library's.
+#[derive(Clone, Copy)]
+struct ClientName(&'static Client);
+
+impl ValueEnum for ClientName {
+    fn value_variants<'a>() -> &'a [ClientName] {
+        static ALL: std::sync::LazyLock<Vec<ClientName>> =
+            std::sync::LazyLock::new(|| CLIENTS.iter().map(ClientName).collect());
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        Some(clap::builder::PossibleValue::new(self.0.id))
+    }
+}
+
+#[derive(Clone, Copy, Default, PartialEq, ValueEnum)]
+enum ScopeName {
+    /// All that you do.
+    #[default]
+    User,
+    /// The folder that you are in.
+    Project,
+}
+
 /// A chord, or none.
 #[derive(Clone, Copy, Debug)]
 struct ChordOrOff(Option<Chord>);
@@ -525,6 +606,20 @@ fn sizes(text: &str) -> Result<Sizes, String> {
     Err(format!("There are no private desktops on this system, so {text:?} cannot be had."))
 }
 
+/// Sizes that stay text.
+fn size_text(text: &str) -> Result<String, String> {
+    sizes(text).map(|_| text.trim().to_owned())
+}
+
+/// A name that every client takes: some make names of tools from it.
+fn entry_name(text: &str) -> Result<String, String> {
+    let plain = |character: char| character.is_ascii_alphanumeric() || character == '-' || character == '_';
+    if (1..=64).contains(&text.len()) && text.chars().all(plain) {
+        return Ok(text.to_owned());
+    }
+    Err("a name has 1 to 64 letters, digits, - and _".to_owned())
+}
+
 /// The name in --allow or --deny. A wrong one must not pass: it would forbid nothing.
 fn rule(text: &str) -> Result<String, String> {
     let name = text.trim().to_ascii_lowercase();
@@ -551,6 +646,7 @@ fn main() -> ExitCode {
     }
     let done = match Cli::parse().command {
         Command::Serve(arguments) => commands::serve(arguments),
+        Command::Install(arguments) => commands::install(&arguments),
         Command::Connect(arguments) => commands::connect_to(arguments),
         Command::Call(arguments) => commands::call(arguments),
         Command::Tools(arguments) => commands::tools(&arguments),

@@ -5,6 +5,8 @@ mod cli;
 mod connection;
 mod examples;
 mod http;
+mod install;
+mod packages;
 mod process;
 mod python;
 mod stand_in;
