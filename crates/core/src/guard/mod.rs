@@ -121,6 +121,27 @@ impl Guard {
         self.roster.verdict(call, pid, names)?.require(&what)
     }
 
+    /// Refuses to start what may not be worked. It is asked for under any of its names, and all of them count.
+    fn require_start(&self, call: &Call, wanted: &str) -> Result<()> {
+        let installed = self.roster.apps.installed(call)?;
+        let mut names = vec![wanted];
+        for entry in &installed {
+            let own: Vec<&str> = [
+                Some(entry.name.as_str()),
+                Some(entry.id.as_str()),
+                entry.executable.as_deref(),
+                entry.window_class.as_deref(),
+            ]
+            .into_iter()
+            .flatten()
+            .collect();
+            if own.iter().any(|name| is_called(name, wanted) || is_called(wanted, name)) {
+                names.extend(own);
+            }
+        }
+        self.require_process(call, None, &names)
+    }
+
     /// Refuses a point at which a window shows that may not be worked.
     fn require_point(&self, call: &Call, at: crate::Point) -> Result<()> {
         match self.windows.at(call, at)? {

@@ -373,6 +373,7 @@ impl Tool for SetProperty {
         Code::UnknownKey,
         Code::TextNotTypeable,
         Code::PermissionDenied,
+        Code::ElevatedProcessTarget,
         Code::SecureDesktopActive,
         Code::Busy,
     ];
