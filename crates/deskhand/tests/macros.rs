@@ -10,8 +10,8 @@ mod xorg;
 use deskhand_core::Call;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use stage::PrivateDesktop;
 use stage::client::Client;
+use stage::{PrivateDesktop, Stage};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use xorg::{BACKSPACE, CTRL, Hand, Xorg, mouse_and_keyboard};
@@ -122,8 +122,15 @@ struct Place {
     client: Client,
     hand: Hand,
     manager: Child,
-    _session: PrivateDesktop,
-    _xorg: Xorg,
+    session: PrivateDesktop,
+    xorg: Xorg,
+}
+
+/// A program on the display of the one and in the session of the other.
+fn of_both(session: &PrivateDesktop, xorg: &Xorg, program: &str) -> Command {
+    let mut command = session.command(program);
+    command.env("DISPLAY", &xorg.display);
+    command
 }
 
 impl Place {
@@ -134,18 +141,28 @@ impl Place {
         let xorg = Xorg::start(test, &mouse_and_keyboard())?;
         // The session's services need no display of their own: only the applications are on the other one.
         let session = PrivateDesktop::start(&[]);
-        let command = |program: &str| -> Command {
-            let mut command = session.command(program);
-            command.env("DISPLAY", &xorg.display);
-            command
-        };
+        let command = |program: &str| of_both(&session, &xorg, program);
         let manager = command("openbox").stderr(Stdio::null()).spawn().unwrap();
         let mut client = Client::on(command);
         let call = Call::with_timeout(Duration::from_secs(20));
         call.until("the window manager", || Ok(client.try_call("list_windows", json!({})).0.then_some(())))
             .unwrap();
         let hand = Hand::at(&xorg);
-        Some(Place { client, hand, manager, _session: session, _xorg: xorg })
+        Some(Place { client, hand, manager, session, xorg })
+    }
+
+    /// Holds the left button down from one place to another, on the way of a hand.
+    fn drag(&mut self, from: (i32, i32), to: (i32, i32)) {
+        self.hand.point(from.0, from.1);
+        self.hand.button(1, true);
+        self.seen();
+        for step in 1..=10 {
+            let part = |from: i32, to: i32| from + (to - from) * step / 10;
+            self.hand.point(part(from.0, to.0), part(from.1, to.1));
+            self.seen();
+        }
+        self.hand.button(1, false);
+        self.seen();
     }
 
     /// The middle of an element.
@@ -290,4 +307,57 @@ fn what_a_person_types_becomes_a_text_and_what_they_choose_a_path() {
     let ran = place.client.call("execute_macro", json!({ "name": "text" }));
     assert_eq!(ran["ok"], true, "{ran}");
     place.holds("again");
+}
+
+/// Drags, the wheel and a password of a person, each held against what the window wrote down, when they did it
+/// and when it runs again.
+#[test]
+fn what_a_person_drags_scrolls_and_types_in_secret_runs_again() {
+    let Some(mut place) = Place::open("hands") else { return };
+    let stage = Stage::start("gtk3", |program| of_both(&place.session, &place.xorg, program));
+    let window = stage.title.clone();
+    place.client.call("wait_for", json!({ "window_title": window, "timeout_ms": 20_000 }));
+    place.client.confirmed("focus_window", json!({ "window": window }));
+    let [source, target, rows, password] =
+        ["[name=\"Drag me\"]", "[name=\"Drop here\"]", "[name=\"Rows\"]", "password_field"]
+            .map(|selector| place.middle(selector, &window));
+    let happened = |since: usize, text: &str| {
+        let all = ["drop", "scroll", "text"].map(|name| {
+            stage.wait_since(since, name, |event| {
+                event["event"] == name && (name != "text" || event["text"] == text)
+            })
+        });
+        assert_eq!(all[0]["text"], "cargo", "{all:?}");
+        all[1]["y"].as_i64().unwrap()
+    };
+
+    place.client.call("start_recording", json!({}));
+    place.drag(source, target);
+    stage.wait_for("drop", |event| event["event"] == "drop");
+    place.hand.point(rows.0, rows.1);
+    for _ in 0..3 {
+        place.hand.press(5);
+        place.seen();
+    }
+    place.click(password);
+    place.types("Hunter2!");
+    let scrolled = happened(0, "Hunter2!");
+    assert!(0 < scrolled, "{scrolled}");
+    let stopped = place.stop("hands");
+    assert!(!stopped.to_string().contains("unter"), "{stopped}");
+    let steps = stopped["macro"]["steps"].as_array().unwrap();
+    let tools: Vec<_> = steps.iter().map(|step| step["tool"].as_str().unwrap()).collect();
+    assert_eq!(tools, ["drag", "scroll", "click_ui_element", "type_text"], "{stopped}");
+    assert_eq!(steps[1]["arguments"]["notches"], 3, "{stopped}");
+    assert_eq!(steps[1]["arguments"]["direction"], "down", "{stopped}");
+    assert_eq!(steps[3]["arguments"]["text"], json!({ "$from": "params.password" }), "{stopped}");
+
+    let mark = stage.mark();
+    let missing = place.client.try_call("execute_macro", json!({ "name": "hands" }));
+    assert!(!missing.0 && missing.1.to_string().contains("password"), "{missing:?}");
+    let parameters = json!({ "password": "Swordfish?" });
+    let ran = place.client.call("execute_macro", json!({ "name": "hands", "parameters": parameters }));
+    assert_eq!(ran["ok"], true, "{ran}");
+    assert!(!ran.to_string().contains("Swordfish"), "{ran}");
+    assert!(scrolled < happened(mark, "Hunter2!Swordfish?"));
 }

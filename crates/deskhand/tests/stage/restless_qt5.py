@@ -2,13 +2,13 @@
 
 import sys
 
-from PyQt5.QtCore import QObject, QPoint, Qt, pyqtSignal
+from PyQt5.QtCore import Qt
 from PyQt5.QtWidgets import (
     QApplication, QLineEdit, QMainWindow, QPushButton, QVBoxLayout, QWidget,
 )
 
 from stage_log import log
-from stage_orders import obey
+from stage_orders_qt5 import obey
 
 
 class Window(QMainWindow):
@@ -28,15 +28,6 @@ class Deaf(QWidget):
 
     def keyPressEvent(self, event):
         log("key", widget="deaf")
-
-
-class Orders(QObject):
-    """Carries an order from the thread that reads it to the one that the widgets live in."""
-
-    came = pyqtSignal(object, str)
-
-    def later(self, order, text):
-        self.came.emit(order, text)
 
 
 application = QApplication(sys.argv[:1])
@@ -113,15 +104,13 @@ def reorder(_):
 
 
 def steal(_):
-    thief.move(window.pos() + QPoint(0, 0))
+    thief.move(window.pos())
     thief.show()
     thief.raise_()
     thief.activateWindow()
     loot.setFocus()
 
 
-courier = Orders()
-courier.came.connect(lambda order, text: order(text))
 obey(
     {
         "cover": cover,
@@ -132,8 +121,7 @@ obey(
         "forget": lambda _: edit.removeAction(items["Undo"]),
         "iconify": lambda _: window.showMinimized(),
         "close": lambda _: window.close(),
-    },
-    courier.later,
+    }
 )
 # It goes on when its window has closed.
 application.setQuitOnLastWindowClosed(False)

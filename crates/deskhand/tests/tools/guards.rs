@@ -339,8 +339,12 @@ fn notifications_of_hidden_applications_are_left_out_and_those_of_denied_ones_no
         world.notify("Mail", "From Ann", "secret", &["Open"]);
         world.notify("Chat", "Hello", "", &["Open"])
     });
-    let known = desk.data("list_notifications", json!({}));
-    assert!(known.to_string().contains("Hello") && !known.to_string().contains("Ann"), "{known}");
+    let call = Call::with_timeout(Duration::from_secs(10));
+    let known = call.until("the notification", || {
+        let known = desk.data("list_notifications", json!({})).to_string();
+        Ok(known.contains("Hello").then_some(known))
+    });
+    assert!(!known.unwrap().contains("Ann"));
     denied(&desk, "act_on_notification", json!({ "id": shown, "action": "Open" }));
     let wanted = json!({ "notification": "Ann", "timeout_ms": 50 });
     desk.control.change(|world| world.notify("Mail", "From Ann", "again", &[]));
