@@ -65,13 +65,13 @@ impl Desktop {
                     Arc::new(services::Person { inner: self.person.clone(), rules: guards.apps.options() });
             }
             desktop.wrap_input(|input| Arc::new(input::Within::new(input, guard.clone())));
-            desktop.wrap_touch(|touch| Arc::new(input::TouchWithin { inner: touch, guard }));
+            desktop.wrap_touch(|touch| Arc::new(input::Touching { inner: touch, leave: guard }));
         }
         if !guards.quiet.is_zero() || guards.chord.is_some() {
             let way =
                 Arc::new(Way { person: self.person.clone(), quiet: guards.quiet, stop: self.stop.clone() });
             desktop.wrap_input(|input| Arc::new(input::MakingWay::new(input, way.clone())));
-            desktop.wrap_touch(|touch| Arc::new(input::TouchMakingWay { inner: touch, way }));
+            desktop.wrap_touch(|touch| Arc::new(input::Touching { inner: touch, leave: way }));
         }
         let desktop = Arc::new(desktop);
         if let Some(chord) = guards.chord {

@@ -830,7 +830,8 @@ fn clear_middle(cx: &Context, found: &Found, element: &Element) -> Result<Point>
 }
 
 /// What has the keyboard after a click at a place of an element that could have had it itself. Toolkits that
-/// do not know what lies on top (GTK 3) show only so that something else took the click.
+/// do not tell what lies on top (what their applications paint themselves) show only so that something else took
+/// the click.
 pub fn taken_by(cx: &Context, element: &Element, place: Point) -> Option<Element> {
     let now = cx.desktop.elements.element(&cx.call, &element.id).ok()?;
     if !now.states.has(State::Focusable) || now.states.has(State::Focused) {
