@@ -159,11 +159,14 @@ pub struct GetUiElements {
     #[schemars(skip)]
     #[doc(hidden)]
     pub visible_only: Option<bool>,
+    #[schemars(skip)]
+    #[doc(hidden)]
+    pub include_actions: bool,
 }
 
 impl Tool for GetUiElements {
     const NAME: &'static str = "get_ui_elements";
-    const HIDDEN: &'static [&'static str] = &["visible_only"];
+    const HIDDEN: &'static [&'static str] = &["visible_only", "include_actions"];
     const EFFECT: Effect = Effect::Read;
     const ERRORS: &'static [Code] = find::ERRORS;
     const GROUP: Group = Group::Elements;
@@ -232,7 +235,8 @@ impl GetUiElements {
         let bounds =
             if self.include_bounds || self.format == Format::Json { Bounds::Showing } else { Bounds::No };
         let depth = self.max_depth.map_or(64, Ranged::get) as u32;
-        let query = |root| TreeQuery { max_depth: depth, bounds, ..TreeQuery::new(root) };
+        let actions = self.include_actions;
+        let query = |root| TreeQuery { max_depth: depth, bounds, actions, ..TreeQuery::new(root) };
         let which =
             Which { element: None, window: self.window.as_deref(), application: self.application.as_deref() };
         if let Some(name) = &self.element {
