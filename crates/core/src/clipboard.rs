@@ -8,6 +8,7 @@ use crate::desktop::Missing;
 use crate::error::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime};
 
@@ -88,6 +89,24 @@ impl std::fmt::Debug for Part {
     }
 }
 
+/// The application that offers something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// What the system calls its process.
+    pub name: String,
+    /// Its process; none for Deskhand itself.
+    pub pid: Option<u32>,
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.pid {
+            Some(pid) => write!(f, "{} ({pid})", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
 /// What is offered, without any of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Offer {
@@ -96,7 +115,7 @@ pub struct Offer {
     /// All forms, as the system names them.
     pub formats: Vec<String>,
     /// The application that offers it, as far as it can be told.
-    pub owner: Option<String>,
+    pub owner: Option<Owner>,
     /// A password manager marks it as secret: it is not handed out.
     pub secret: bool,
 }
@@ -122,7 +141,7 @@ pub struct Entry {
     /// The forms that were offered.
     pub kinds: Vec<Kind>,
     /// The application that offered it, as far as it can be told.
-    pub owner: Option<String>,
+    pub owner: Option<Owner>,
     /// The text, as much as is kept of one.
     pub text: Option<String>,
     /// The text was longer.

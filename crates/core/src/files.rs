@@ -22,8 +22,20 @@ pub struct FileView {
     pub unknown: Option<String>,
 }
 
+/// Which file manager shows what is revealed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Revealer {
+    /// A process that runs.
+    Running(u32),
+    /// One of these programs, which is started for it.
+    Starts(Vec<String>),
+}
+
 /// Works the file manager.
 pub trait Files: Send + Sync {
+    /// Which file manager `reveal` would ask.
+    fn revealer(&self, call: &Call) -> Result<Revealer>;
+
     /// Has a file or folder shown in its folder, and selected. Returns the way: the service or the program.
     fn reveal(&self, call: &Call, path: &Path) -> Result<String>;
 
@@ -35,6 +47,9 @@ pub trait Files: Send + Sync {
 pub struct NoFiles(pub crate::desktop::Missing);
 
 impl Files for NoFiles {
+    fn revealer(&self, _: &Call) -> Result<Revealer> {
+        Err(self.0.error())
+    }
     fn reveal(&self, _: &Call, _: &Path) -> Result<String> {
         Err(self.0.error())
     }

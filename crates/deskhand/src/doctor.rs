@@ -138,7 +138,10 @@ fn probe(desktop: &Arc<Desktop>, capability: &str) -> Result<String> {
             Some(offer) => {
                 let kinds: Vec<&str> = offer.kinds.iter().map(|kind| kind.name()).collect();
                 let what = if offer.secret { "something secret".to_owned() } else { kinds.join(", ") };
-                format!("{what}, offered by {}", offer.owner.as_deref().unwrap_or("somebody"))
+                format!(
+                    "{what}, offered by {}",
+                    offer.owner.map_or_else(|| "somebody".to_owned(), |owner| owner.to_string())
+                )
             }
         }),
         "notifications" => Ok(format!("{} shows them", desktop.notifications.shower(&call)?.name)),

@@ -153,6 +153,18 @@ pub const COMMON_ERRORS: &[Code] = &[
     Code::Internal,
 ];
 
+/// Two lists of codes in one, whose length has to be given.
+pub const fn both<const ALL: usize>(some: &[Code], more: &[Code]) -> [Code; ALL] {
+    assert!(some.len() + more.len() == ALL);
+    let mut all = [Code::Internal; ALL];
+    let mut index = 0;
+    while index < ALL {
+        all[index] = if index < some.len() { some[index] } else { more[index - some.len()] };
+        index += 1;
+    }
+    all
+}
+
 /// One row of the table of tools.
 pub struct Row {
     /// The canonical name.

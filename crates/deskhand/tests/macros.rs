@@ -10,8 +10,8 @@ mod xorg;
 use deskhand_core::Call;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use stage::PrivateDesktop;
 use stage::client::Client;
+use stage::{PrivateDesktop, Stage};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use xorg::{BACKSPACE, CTRL, Hand, Xorg, mouse_and_keyboard};
@@ -121,9 +121,18 @@ fn tc_execute_macro_works_a_calculator_with_parameters_a_condition_and_rounds() 
 struct Place {
     client: Client,
     hand: Hand,
+    /// How many acts of theirs have to be seen.
+    acts: u64,
     manager: Child,
-    _session: PrivateDesktop,
-    _xorg: Xorg,
+    session: PrivateDesktop,
+    xorg: Xorg,
+}
+
+/// A program on the display of the one and in the session of the other.
+fn of_both(session: &PrivateDesktop, xorg: &Xorg, program: &str) -> Command {
+    let mut command = session.command(program);
+    command.env("DISPLAY", &xorg.display);
+    command
 }
 
 impl Place {
@@ -134,18 +143,25 @@ impl Place {
         let xorg = Xorg::start(test, &mouse_and_keyboard())?;
         // The session's services need no display of their own: only the applications are on the other one.
         let session = PrivateDesktop::start(&[]);
-        let command = |program: &str| -> Command {
-            let mut command = session.command(program);
-            command.env("DISPLAY", &xorg.display);
-            command
-        };
+        let command = |program: &str| of_both(&session, &xorg, program);
         let manager = command("openbox").stderr(Stdio::null()).spawn().unwrap();
         let mut client = Client::on(command);
         let call = Call::with_timeout(Duration::from_secs(20));
         call.until("the window manager", || Ok(client.try_call("list_windows", json!({})).0.then_some(())))
             .unwrap();
         let hand = Hand::at(&xorg);
-        Some(Place { client, hand, manager, _session: session, _xorg: xorg })
+        Some(Place { client, hand, acts: 0, manager, session, xorg })
+    }
+
+    /// Holds the left button down from one place to another, on the way of a hand.
+    fn drag(&mut self, from: (i32, i32), to: (i32, i32)) {
+        self.act(0, |hand| hand.point(from.0, from.1));
+        self.act(1, |hand| hand.button(1, true));
+        for step in 1..=10 {
+            let part = |from: i32, to: i32| from + (to - from) * step / 10;
+            self.act(0, |hand| hand.point(part(from.0, to.0), part(from.1, to.1)));
+        }
+        self.act(1, |hand| hand.button(1, false));
     }
 
     /// The middle of an element.
@@ -171,30 +187,41 @@ impl Place {
         assert!(held.is_ok(), "it holds {:?} and not {text:?}", self.text());
     }
 
-    /// Waits until all that the person did has been looked at: a press of theirs lasts longer than that.
-    fn seen(&mut self) {
+    fn record(&mut self) -> Value {
+        self.acts = 0;
+        self.client.call("start_recording", json!({}))
+    }
+
+    /// Does something that counts as so many acts, and waits until all of them have been looked at: a press of a
+    /// person lasts longer than that.
+    fn act(&mut self, acts: u64, make: impl FnOnce(&mut Hand)) {
+        self.acts += acts;
+        make(&mut self.hand);
         let call = Call::with_timeout(Duration::from_secs(20));
-        call.until("the recording to look", || {
-            let session = self.client.call("get_session", json!({}));
-            Ok((session["recording"]["waiting"] == 0).then_some(()))
-        })
-        .unwrap();
+        let looked = call.until("the recording to look", || {
+            let recording = self.client.call("get_session", json!({}))["recording"].clone();
+            let all = Some(self.acts) <= recording["acts"].as_u64() && recording["waiting"] == 0;
+            Ok(all.then_some(()))
+        });
+        looked.unwrap();
     }
 
     /// Clicks as slowly as a person.
     fn click(&mut self, (x, y): (i32, i32)) {
-        self.hand.point(x, y);
-        self.hand.button(1, true);
-        self.seen();
-        self.hand.button(1, false);
-        self.seen();
+        self.act(0, |hand| hand.point(x, y));
+        self.act(1, |hand| hand.button(1, true));
+        self.act(1, |hand| hand.button(1, false));
+    }
+
+    fn tap(&mut self, code: u32) {
+        self.act(1, |hand| hand.tap(code));
     }
 
     /// Types as slowly as a person.
     fn types(&mut self, text: &str) {
         for c in text.chars() {
-            self.hand.types(&c.to_string());
-            self.seen();
+            let (_, shift) = xorg::key_of(c);
+            self.act(1 + u64::from(shift), |hand| hand.types(&c.to_string()));
         }
     }
 
@@ -222,7 +249,7 @@ fn a_person_is_recorded_by_elements_and_it_runs_again_on_a_moved_window() {
     // galculator takes the first click for getting the focus only.
     let (x, y) = place.middle("text_area", "galculator");
     place.hand.click(x, y);
-    let started = place.client.call("start_recording", json!({}));
+    let started = place.record();
     assert_eq!(started["devices"], json!(["mouse", "keyboard"]));
     for (name, at) in buttons.iter().zip(&places) {
         // As slow as a person: the button of the last click is up again.
@@ -257,16 +284,16 @@ fn what_a_person_types_becomes_a_text_and_what_they_choose_a_path() {
     let Some(mut place) = Place::open("typing") else { return };
     launch(&mut place.client, "mousepad");
     let area = place.middle("text_area", "Mousepad");
-    place.client.call("start_recording", json!({}));
+    place.record();
     place.click(area);
     place.types("Hello, World?");
-    place.hand.tap(BACKSPACE);
+    place.tap(BACKSPACE);
     place.types("!");
     place.holds("Hello, World!");
-    place.hand.key(CTRL, true);
-    place.hand.tap(xorg::key_of('a').0);
-    place.hand.key(CTRL, false);
-    place.hand.tap(BACKSPACE);
+    place.act(1, |hand| hand.key(CTRL, true));
+    place.tap(xorg::key_of('a').0);
+    place.act(0, |hand| hand.key(CTRL, false));
+    place.tap(BACKSPACE);
     place.types("again");
     place.holds("again");
     for selector in ["menu[name=\"Document\"]", "[name=\"Word Wrap\"]"] {
@@ -290,4 +317,56 @@ fn what_a_person_types_becomes_a_text_and_what_they_choose_a_path() {
     let ran = place.client.call("execute_macro", json!({ "name": "text" }));
     assert_eq!(ran["ok"], true, "{ran}");
     place.holds("again");
+}
+
+/// Drags, the wheel and a password of a person, each held against what the window wrote down, when they did it
+/// and when it runs again.
+#[test]
+fn what_a_person_drags_scrolls_and_types_in_secret_runs_again() {
+    let Some(mut place) = Place::open("hands") else { return };
+    let stage = Stage::start("gtk3", |program| of_both(&place.session, &place.xorg, program));
+    let window = stage.title.clone();
+    place.client.call("wait_for", json!({ "window_title": window, "timeout_ms": 20_000 }));
+    place.client.confirmed("focus_window", json!({ "window": window }));
+    let [source, target, rows, password] =
+        ["[name=\"Drag me\"]", "[name=\"Drop here\"]", "[name=\"Rows\"]", "password_field"]
+            .map(|selector| place.middle(selector, &window));
+    let happened = |since: usize, text: &str| {
+        let all = ["drop", "scroll", "text"].map(|name| {
+            stage.wait_since(since, name, |event| {
+                event["event"] == name && (name != "text" || event["text"] == text)
+            })
+        });
+        assert_eq!(all[0]["text"], "cargo", "{all:?}");
+        all[1]["y"].as_i64().unwrap()
+    };
+
+    place.record();
+    place.drag(source, target);
+    stage.wait_for("drop", |event| event["event"] == "drop");
+    place.act(0, |hand| hand.point(rows.0, rows.1));
+    for _ in 0..3 {
+        place.act(1, |hand| hand.press(5));
+    }
+    place.click(password);
+    place.types("Hunter2!");
+    let scrolled = happened(0, "Hunter2!");
+    assert!(0 < scrolled, "{scrolled}");
+    let stopped = place.stop("hands");
+    assert!(!stopped.to_string().contains("unter"), "{stopped}");
+    let steps = stopped["macro"]["steps"].as_array().unwrap();
+    let tools: Vec<_> = steps.iter().map(|step| step["tool"].as_str().unwrap()).collect();
+    assert_eq!(tools, ["drag", "scroll", "click_ui_element", "type_text"], "{stopped}");
+    assert_eq!(steps[1]["arguments"]["notches"], 3, "{stopped}");
+    assert_eq!(steps[1]["arguments"]["direction"], "down", "{stopped}");
+    assert_eq!(steps[3]["arguments"]["text"], json!({ "$from": "params.password" }), "{stopped}");
+
+    let mark = stage.mark();
+    let missing = place.client.try_call("execute_macro", json!({ "name": "hands" }));
+    assert!(!missing.0 && missing.1.to_string().contains("password"), "{missing:?}");
+    let parameters = json!({ "password": "Swordfish?" });
+    let ran = place.client.call("execute_macro", json!({ "name": "hands", "parameters": parameters }));
+    assert_eq!(ran["ok"], true, "{ran}");
+    assert!(!ran.to_string().contains("Swordfish"), "{ran}");
+    assert!(scrolled < happened(mark, "Hunter2!Swordfish?"));
 }

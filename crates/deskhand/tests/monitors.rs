@@ -4,13 +4,14 @@
 #![cfg(target_os = "linux")]
 
 mod stage;
+#[path = "../../linux/tests/xorg/mod.rs"]
+mod xorg;
 
-use deskhand_core::Call;
 use serde_json::{Value, json};
 use stage::PrivateDesktop;
 use stage::scene::{Scene, near};
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::process::Command;
+use xorg::{Xorg, mouse_and_keyboard};
 
 /// The bounds of each display, in the order of their index.
 fn displays(scene: &mut Scene) -> Vec<[i64; 4]> {
@@ -98,100 +99,23 @@ fn two_monitors() {
     assert_eq!(now["display"], 0, "{now}");
 }
 
-/// An X server with monitors that can be plugged in, which Xvfb has not.
-struct Hotplug {
-    server: Child,
-    folder: std::path::PathBuf,
-    display: String,
-}
-
-const CONFIGURATION: &str = r#"
-Section "ServerFlags"
-  Option "AutoAddDevices" "false"
-  Option "AutoAddGPU" "false"
-EndSection
-Section "Device"
-  Identifier "dummy"
-  Driver "dummy"
-  VideoRam 65536
-EndSection
-Section "Monitor"
-  Identifier "monitor"
-  HorizSync 5.0-1000.0
-  VertRefresh 5.0-200.0
-EndSection
-Section "Screen"
-  Identifier "screen"
-  Device "dummy"
-  Monitor "monitor"
-  DefaultDepth 24
-  SubSection "Display"
-    Depth 24
-    Modes "1280x1024" "1024x768"
-    Virtual 4096 2048
-  EndSubSection
-EndSection
-"#;
-
-impl Hotplug {
-    fn start() -> Option<Hotplug> {
-        let program = std::path::Path::new("/usr/lib/xorg/Xorg");
-        if !program.exists() || !rustix::process::geteuid().is_root() {
-            let missing = !program.exists() && std::env::var_os("REQUIRE_DESKTOP").is_some();
-            assert!(!missing, "Xorg is missing");
-            eprintln!("SKIPPED: needs Xorg, and root to start it without a console.");
-            return None;
-        }
-        let folder = std::env::temp_dir().join(format!("deskhand-xorg-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let file = |name: &str| folder.join(name);
-        std::fs::write(file("xorg.conf"), CONFIGURATION).unwrap();
-        let taken = |number: &u32| std::path::Path::new(&format!("/tmp/.X{number}-lock")).exists();
-        let number = (640..660).find(|number| !taken(number)).expect("a free display number");
-        let display = format!(":{number}");
-        let server = Command::new(program)
-            .args([&*display, "-noreset", "-nolisten", "tcp", "-config"])
-            .arg(file("xorg.conf"))
-            .arg("-logfile")
-            .arg(file("log"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let hotplug = Hotplug { server, folder, display };
-        let call = Call::with_timeout(Duration::from_secs(30));
-        let up = call.until("waiting for Xorg", || Ok(hotplug.xrandr(&[]).then_some(())));
-        up.expect("Xorg starts");
-        Some(hotplug)
-    }
-
-    fn xrandr(&self, arguments: &[&str]) -> bool {
-        let xrandr = Command::new("xrandr").args(["-d", &self.display]).args(arguments).output().unwrap();
-        xrandr.status.success()
-    }
-}
-
-impl Drop for Hotplug {
-    fn drop(&mut self) {
-        let server = rustix::process::Pid::from_raw(self.server.id().cast_signed()).unwrap();
-        let _ = rustix::process::kill_process(server, rustix::process::Signal::TERM);
-        let _ = self.server.wait();
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
+/// Works the monitors of an Xorg server, which can be plugged in; those of Xvfb cannot.
+fn xrandr(xorg: &Xorg, arguments: &str) -> bool {
+    let arguments = arguments.split(' ');
+    Command::new("xrandr").args(["-d", &xorg.display]).args(arguments).output().unwrap().status.success()
 }
 
 #[test]
 fn a_monitor_left_of_the_primary_and_one_that_comes_and_goes() {
-    let Some(hotplug) = Hotplug::start() else { return };
-    assert!(hotplug.xrandr(&["--addmode", "DUMMY1", "1024x768"]));
+    let Some(xorg) = Xorg::with_room("monitors", (4096, 2048), &mouse_and_keyboard()) else { return };
+    assert!(xrandr(&xorg, "--addmode DUMMY1 1024x768"));
     let left_of_primary = "--output DUMMY1 --mode 1024x768 --pos 0x0 --output DUMMY0 --primary --pos 1024x0";
-    assert!(hotplug.xrandr(&left_of_primary.split(' ').collect::<Vec<_>>()));
+    assert!(xrandr(&xorg, left_of_primary));
     // The bus and the settings of a private desktop, with the windows on this server.
     let mut desktop = PrivateDesktop::start(&[]);
     for (name, value) in &mut desktop.environment {
         match &**name {
-            "DISPLAY" => *value = hotplug.display.clone(),
+            "DISPLAY" => *value = xorg.display.clone(),
             "XAUTHORITY" => value.clear(),
             _ => {}
         }
@@ -203,13 +127,12 @@ fn a_monitor_left_of_the_primary_and_one_that_comes_and_goes() {
     click_on(&mut scene, 1, [0, 0, 1024, 768]);
 
     // The next call knows of a monitor that has come or gone.
-    assert!(hotplug.xrandr(&["--addmode", "DUMMY2", "1024x768"]));
-    let further = "--output DUMMY2 --mode 1024x768 --pos 2304x0";
-    assert!(hotplug.xrandr(&further.split(' ').collect::<Vec<_>>()));
+    assert!(xrandr(&xorg, "--addmode DUMMY2 1024x768"));
+    assert!(xrandr(&xorg, "--output DUMMY2 --mode 1024x768 --pos 2304x0"));
     assert_eq!(displays(&mut scene).len(), 3);
     click_on(&mut scene, 2, [2304, 0, 1024, 768]);
     scene.client.confirmed("set_window", json!({ "window": scene.window, "display": "0" }));
-    assert!(hotplug.xrandr(&["--output", "DUMMY2", "--off"]));
+    assert!(xrandr(&xorg, "--output DUMMY2 --off"));
     assert_eq!(displays(&mut scene).len(), 2);
     scene.client.refused("coordinates_out_of_bounds", "click", json!({ "x": 2400, "y": 10 }));
     drop(scene);

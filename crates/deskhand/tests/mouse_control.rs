@@ -1239,7 +1239,7 @@ fn sc_008_a_double_click_selects_a_word() {
     }
 }
 
-/// The wheel scrolls what people scroll: lists of two toolkits and a page in a browser.
+/// The wheel scrolls what people scroll: lists of two toolkits, a page in a browser, a file manager, an editor.
 #[test]
 fn sc_009_the_wheel_scrolls_lists_and_pages() {
     for toolkit in ["gtk3", "qt5", "chromium"] {
@@ -1248,6 +1248,42 @@ fn sc_009_the_wheel_scrolls_lists_and_pages() {
         let up = scroll(&mut scene, "up", json!({ "amount": 1 }));
         assert!(up < down, "{toolkit}: {down} → {up}");
     }
+    let Some(mut bare) = Bare::open(&[]) else { return };
+    let file = std::env::temp_dir().join(format!("deskhand-rows-{}.txt", std::process::id()));
+    fs::write(&file, "a row\n".repeat(500)).unwrap();
+    let programs = [("thunar", "/etc".into()), ("mousepad", file.clone())];
+    for (program, shows) in programs.iter().filter(|(program, _)| stage::session::have(&[program])) {
+        scrolls(&mut bare.client, program, shows);
+    }
+    fs::remove_file(file).unwrap();
+}
+
+/// Turns the wheel over an application's window, and holds its scroll bar against it.
+fn scrolls(client: &mut Client, program: &str, shows: &Path) {
+    let launch = json!({ "application": program, "arguments": [shows], "timeout_ms": 60_000 });
+    let window = client.call("launch_app", launch)["window"].clone();
+    let bar = json!({ "selector": "scroll_bar", "window": window["id"] });
+    let bars = |client: &mut Client| -> f64 {
+        let found = client.call("find_elements", bar.clone())["elements"].clone();
+        let values = found.as_array().unwrap().iter().filter_map(|bar| bar["value"].as_str()?.parse().ok());
+        values.fold(0.0, f64::max)
+    };
+    let mut waiting = bar.clone();
+    waiting["timeout_ms"] = json!(20_000);
+    client.call("wait_for", waiting);
+    let bounds = client.call("get_window", json!({ "window": window["id"] }))["bounds"].clone();
+    let middle =
+        |start: &str, size: &str| bounds[start].as_i64().unwrap() + bounds[size].as_i64().unwrap() / 2;
+    let turn = |direction: &str, amount: u32| {
+        json!({
+            "action": "scroll", "direction": direction, "amount": amount, "monitorIndex": 0,
+            "x": middle("x", "width"), "y": middle("y", "height"),
+        })
+    };
+    done(client, turn("down", 3));
+    let down = wait(program, || Some(bars(client)).filter(|place| 0.0 < *place));
+    done(client, turn("up", 1));
+    wait(program, || (bars(client) < down).then_some(()));
 }
 
 /// What is dragged is dropped with what it carries.

@@ -52,11 +52,8 @@ impl Changes {
         let done = BufReader::new(process.stdout.take().unwrap());
         let title = json!({ "window_title": format!("Changes ({toolkit})"), "timeout_ms": 20_000 });
         let window = client.call("wait_for", title)["window"]["id"].clone();
-        // An application that is still starting may not answer yet.
         let go = json!({ "selector": "button[name=\"Go\"]", "window": window, "timeout_ms": 20_000 });
-        let call = Call::with_timeout(Duration::from_secs(20));
-        let there = || Ok(client.try_call("wait_for", go.clone()).0.then_some(()));
-        call.until("waiting for the window's elements", there).unwrap();
+        client.call("wait_for", go);
         Changes { process, orders, done, window }
     }
 
@@ -297,6 +294,53 @@ fn when_the_accessibility_bus_dies_it_ends_and_the_windows_go_on() {
     assert!(lines.last().unwrap().contains("accessibility bus has gone"), "{lines:#?}");
     changes.order("title Still here");
     told(&mut client, &windows, "window_title_changed");
+}
+
+/// How often each thread of a process has gone to sleep by itself.
+fn wakings(process: u32) -> Vec<(String, u64)> {
+    let mut all = Vec::new();
+    for thread in std::fs::read_dir(format!("/proc/{process}/task")).unwrap().flatten() {
+        let read = |file: &str| std::fs::read_to_string(thread.path().join(file)).unwrap_or_default();
+        let status = read("status");
+        let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        if let Some(count) = count.and_then(|count| count.trim().parse().ok()) {
+            all.push((format!("{} {}", read("comm").trim(), thread.file_name().display()), count));
+        }
+    }
+    all.sort();
+    all
+}
+
+/// A server that has worked and observes sleeps until something happens, all threads of it.
+#[test]
+fn an_idle_server_never_wakes() {
+    let Some((mut client, desktop)) = desktop(&[]) else { return };
+    let mut changes = Changes::start("gtk3", &desktop, &mut client);
+    for (tool, arguments) in [
+        ("take_screenshot", json!({})),
+        ("get_clipboard", json!({})),
+        ("list_running_apps", json!({})),
+        ("move_mouse", json!({ "x": 5, "y": 5 })),
+        ("type_text", json!({ "text": "typed", "element": "text_field[name=\"Name\"]" })),
+    ] {
+        client.call(tool, arguments);
+    }
+    begin(&mut client, json!({ "type": "window" }));
+    begin(&mut client, json!({ "type": "application" }));
+    let name = begin(&mut client, json!({ "type": "element", "window": changes.window }));
+    // The last of what it did goes on for a while: the clipboard, threads without work.
+    let (call, server) = (Call::with_timeout(Duration::from_secs(60)), client.pid());
+    let mut last = Vec::new();
+    let slept = call.until("two seconds without a waking", || {
+        let before = wakings(server);
+        call.pause(Duration::from_secs(2), "letting it sleep")?;
+        let now = wakings(server);
+        last = now.iter().filter(|thread| !before.contains(thread)).cloned().collect();
+        Ok((before == now).then_some(()))
+    });
+    assert!(slept.is_ok(), "these woke last: {last:?}");
+    changes.order("label Hello");
+    told(&mut client, &name, "name_changed label \"Hello\" old=Ready new=Hello");
 }
 
 /// A window that changes, and a client that knows the tool catalogue alone.

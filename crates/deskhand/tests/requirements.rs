@@ -16,7 +16,7 @@ use stage::menu_item;
 use stage::office::{Office, names};
 use stage::picture::picture;
 use stage::scene::{Scene, near};
-use stage::session::{self, Process, have, output, pactl, pointer, pulseaudio, shower, wait};
+use stage::session::{self, Process, frame, have, output, pactl, pointer, pulseaudio, shower, wait};
 use stage::tray::{Program, item};
 use stage::{PrivateDesktop, Stage};
 use std::collections::BTreeSet;
@@ -81,19 +81,6 @@ fn mousepad(client: &mut Client, arguments: Value) -> Value {
 /// The window that the window manager calls active.
 fn active(desktop: &PrivateDesktop) -> Value {
     output(desktop, "xdotool", &["getactivewindow"]).trim().parse::<u64>().map_or(Value::Null, |id| json!(id))
-}
-
-/// The place and size of a window with its frame, as xwininfo tells them: x, y, width, height.
-fn frame(desktop: &PrivateDesktop, window: &Value) -> [i64; 4] {
-    let told = output(desktop, "xwininfo", &["-tree", "-id", &window.to_string()]);
-    // The window manager put the window into one of its own.
-    let parent =
-        told.split("Parent window id: ").nth(1).and_then(|rest| rest.split(' ').next()).expect(&told);
-    let told = output(desktop, "xwininfo", &["-id", parent]);
-    ["Absolute upper-left X:", "Absolute upper-left Y:", "Width:", "Height:"].map(|what| {
-        let number = told.lines().find_map(|line| line.trim().strip_prefix(what)?.trim().parse().ok());
-        number.unwrap_or_else(|| panic!("no {what} in {told}"))
-    })
 }
 
 /// The events that have reached the stage since a mark, of one kind.
@@ -1612,6 +1599,12 @@ fn rq_17_9_the_menu_bars_structure_with_states() {
         assert_eq!(menu_item(&structure, path)["enabled"], true, "{path:?}");
     }
     assert_eq!(menu_item(&structure, &["View", "Dark"])["checked"], true);
+    // There is nothing to reload in an editor that has just started.
+    let Some((mut client, _desktop)) = bare(&["mousepad"]) else { return };
+    mousepad(&mut client, json!([]));
+    let structure = client.call("get_menu_bar_structure", json!({ "process_name": "mousepad" }));
+    assert_eq!(menu_item(&structure, &["File", "New"])["enabled"], true);
+    assert_eq!(menu_item(&structure, &["File", "Reload"])["enabled"], false);
 }
 
 /// The network applet, a part of the desktop, and an item of some program.

@@ -5,10 +5,10 @@
 //! it, or its text is the name of a file in that folder: each file manager builds its items differently, and
 //! what does not exist there is a size, a date or a place in the sidebar.
 
-use crate::atspi::bus::{session_bus, wait};
+use crate::atspi::bus::{process, session_bus, wait};
 use crate::atspi::{Atspi, Session, WindowList};
 use deskhand_core::element::{Bounds, Element, Elements, Node, Role, Root, State, Tree, TreeQuery};
-use deskhand_core::files::{FileView, Files};
+use deskhand_core::files::{FileView, Files, Revealer};
 use deskhand_core::script::{Run, Scripts};
 use deskhand_core::window::{Window, WindowState};
 use deskhand_core::{Call, Code, Error, Result};
@@ -44,23 +44,25 @@ impl FileManagers {
         FileManagers { session, windows, elements, programs }
     }
 
-    /// Whether a file manager answers for the service, or is started when it is asked.
-    fn has_service(&self, call: &Call) -> Result<bool> {
+    /// Who answers for the service; nobody where nobody does, and nobody is started when it is asked.
+    fn service(&self, call: &Call) -> Result<Option<Revealer>> {
         wait(call, "asking the session bus for a file manager", async {
             let bus = session_bus(&self.session).await?;
             let failed = |error: zbus::Error| {
                 Error::backend("The session bus did not say who shows files.").because(error)
             };
             let daemon = "org.freedesktop.DBus";
-            for method in ["ListNames", "ListActivatableNames"] {
-                let reply =
-                    bus.call_method(Some(daemon), "/org/freedesktop/DBus", Some(daemon), method, &()).await;
+            let ask = async |method: &str| {
+                let path = "/org/freedesktop/DBus";
+                let reply = bus.call_method(Some(daemon), path, Some(daemon), method, &()).await;
                 let names: Vec<String> = reply.map_err(failed)?.body().deserialize().map_err(failed)?;
-                if names.iter().any(|name| name == SERVICE) {
-                    return Ok(true);
-                }
+                Ok::<bool, Error>(names.iter().any(|name| name == SERVICE))
+            };
+            if ask("ListNames").await? {
+                let gone = |_| Error::backend("The file manager has just quit.").remedy("Try again.");
+                return process(&bus, SERVICE).await.map(|pid| Some(Revealer::Running(pid))).map_err(gone);
             }
-            Ok(false)
+            Ok(ask("ListActivatableNames").await?.then(|| Revealer::Starts(service_programs())))
         })
     }
 
@@ -126,8 +128,16 @@ impl FileManagers {
 }
 
 impl Files for FileManagers {
+    fn revealer(&self, call: &Call) -> Result<Revealer> {
+        match self.service(call)? {
+            Some(revealer) => Ok(revealer),
+            None if self.programs.has("pcmanfm") => Ok(Revealer::Starts(vec!["pcmanfm".to_owned()])),
+            None => Err(nobody()),
+        }
+    }
+
     fn reveal(&self, call: &Call, path: &Path) -> Result<String> {
-        if self.has_service(call)? {
+        if self.service(call)?.is_some() {
             self.show_items(call, path)?;
             return Ok(SERVICE.to_owned());
         }
@@ -142,9 +152,7 @@ impl Files for FileManagers {
             )?;
             return Ok("pcmanfm".to_owned());
         }
-        Err(Error::backend("No file manager is there to show files.")
-            .expected(format!("one that answers for {SERVICE}, or pcmanfm"))
-            .remedy("Install one: apt install thunar"))
+        Err(nobody())
     }
 
     fn front(&self, call: &Call) -> Result<FileView> {
@@ -191,6 +199,39 @@ impl Files for FileManagers {
         }
         Ok(view)
     }
+}
+
+fn nobody() -> Error {
+    Error::backend("No file manager is there to show files.")
+        .expected(format!("one that answers for {SERVICE}, or pcmanfm"))
+        .remedy("Install one: apt install thunar")
+}
+
+/// The programs that the bus may start for the service. Several files may name it, and which one the bus takes
+/// it does not tell.
+fn service_programs() -> Vec<String> {
+    let set = |name: &str, usual: &str| {
+        std::env::var(name).ok().filter(|set| !set.is_empty()).unwrap_or_else(|| usual.to_owned())
+    };
+    let home = set("XDG_DATA_HOME", &format!("{}/.local/share", std::env::var("HOME").unwrap_or_default()));
+    let all = format!("{home}:{}:/usr/share", set("XDG_DATA_DIRS", "/usr/local/share"));
+    let mut programs: Vec<String> = Vec::new();
+    for folder in all.split(':') {
+        let Ok(entries) = std::fs::read_dir(Path::new(folder).join("dbus-1/services")) else { continue };
+        for file in entries.flatten().filter_map(|entry| std::fs::read_to_string(entry.path()).ok()) {
+            let value = |key: &str| {
+                file.lines().find_map(|line| line.trim().strip_prefix(key)?.trim_start().strip_prefix('='))
+            };
+            let program = value("Exec").and_then(|line| line.split_whitespace().next());
+            if value("Name").is_some_and(|name| name.trim() == SERVICE)
+                && let Some(program) = program.map(str::to_owned)
+                && !programs.contains(&program)
+            {
+                programs.push(program);
+            }
+        }
+    }
+    programs
 }
 
 fn is_file_manager(window: &Window) -> bool {

@@ -4,7 +4,7 @@ use super::Provider;
 use super::world::World;
 use crate::call::Call;
 use crate::clipboard::{
-    Changes, Clipboard, Entry, Fetched, GivenBack, History, Kind, Loan, Offer, Part, Selection,
+    Changes, Clipboard, Entry, Fetched, GivenBack, History, Kind, Loan, Offer, Owner, Part, Selection,
 };
 use crate::error::{Code, Error, Result};
 use std::time::{Duration, Instant, SystemTime};
@@ -26,7 +26,7 @@ pub(super) struct Board {
 #[derive(Clone)]
 struct Copied {
     parts: Vec<Part>,
-    owner: String,
+    owner: Owner,
     secret: bool,
     number: u64,
 }
@@ -47,7 +47,7 @@ impl Board {
         &mut self,
         selection: Selection,
         parts: Vec<Part>,
-        owner: &str,
+        owner: &Owner,
         secret: bool,
         quiet: bool,
     ) -> u64 {
@@ -66,7 +66,7 @@ impl Board {
                 history.entries.insert(0, entry(number, &parts, owner));
             }
         }
-        let copied = Copied { parts, owner: owner.to_owned(), secret, number: self.last };
+        let copied = Copied { parts, owner: owner.clone(), secret, number: self.last };
         self.holds[place(selection)] = Some(copied);
         self.last
     }
@@ -83,12 +83,16 @@ impl Board {
     }
 }
 
-fn entry(number: u64, parts: &[Part], owner: &str) -> Entry {
+fn own() -> Owner {
+    Owner { name: "Deskhand".to_owned(), pid: None }
+}
+
+fn entry(number: u64, parts: &[Part], owner: &Owner) -> Entry {
     let mut entry = Entry {
         number,
         time: SystemTime::UNIX_EPOCH,
         kinds: parts.iter().map(Part::kind).collect(),
-        owner: Some(owner.to_owned()),
+        owner: Some(owner.clone()),
         text: None,
         cut: false,
         files: Vec::new(),
@@ -106,7 +110,8 @@ fn entry(number: u64, parts: &[Part], owner: &str) -> Entry {
 impl World {
     /// An application copies something; a password manager marks it as secret.
     pub fn person_copies(&mut self, parts: Vec<Part>, secret: bool) {
-        self.board.copy(Selection::Clipboard, parts, "editor (101)", secret, false);
+        let owner = Owner { name: "editor".to_owned(), pid: Some(101) };
+        self.board.copy(Selection::Clipboard, parts, &owner, secret, false);
     }
 
     /// What the clipboard holds, secrets too.
@@ -144,7 +149,7 @@ impl Clipboard for Provider {
     fn put(&self, call: &Call, selection: Selection, parts: Vec<Part>) -> Result<()> {
         let mut world = self.enter(call, "clipboard.put")?;
         world.log.push(format!("copy to {}: {parts:?}", name(selection)));
-        world.board.copy(selection, parts, "Deskhand", false, false);
+        world.board.copy(selection, parts, &own(), false, false);
         Ok(())
     }
 
@@ -163,7 +168,7 @@ impl Clipboard for Provider {
         world.log.push(format!("lend: {parts:?}"));
         let before = world.board.holds[0].clone();
         world.board.pasted.clear();
-        let number = world.board.copy(Selection::Clipboard, parts, "Deskhand", true, true);
+        let number = world.board.copy(Selection::Clipboard, parts, &own(), true, true);
         Ok(Box::new(FakeLoan { provider: self.clone(), before, number, over: false }))
     }
 

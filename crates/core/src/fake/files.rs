@@ -4,11 +4,16 @@
 use super::Provider;
 use crate::call::Call;
 use crate::error::{Code, Error, Result};
-use crate::files::{FileView, Files};
+use crate::files::{FileView, Files, Revealer};
 use crate::window::WindowId;
 use std::path::Path;
 
 impl Files for Provider {
+    fn revealer(&self, call: &Call) -> Result<Revealer> {
+        self.enter(call, "files.revealer")?;
+        Ok(Revealer::Starts(vec!["Files".to_owned()]))
+    }
+
     fn reveal(&self, call: &Call, path: &Path) -> Result<String> {
         let mut world = self.enter(call, "files.reveal")?;
         world.log.push(format!("reveal {}", path.display()));

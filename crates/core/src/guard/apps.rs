@@ -26,27 +26,8 @@ impl Apps for Guarded {
         Ok(running)
     }
 
-    /// What starts is asked for under any of its names: all of them count.
     fn launch(&self, call: &Call, launch: &Launch) -> Result<Launched> {
-        let wanted = launch.application.as_str();
-        let installed = self.inner.installed(call)?;
-        let mut names = vec![wanted];
-        for entry in &installed {
-            let own = [
-                Some(entry.name.as_str()),
-                Some(entry.id.as_str()),
-                entry.executable.as_deref(),
-                entry.window_class.as_deref(),
-            ];
-            if own
-                .into_iter()
-                .flatten()
-                .any(|name| super::is_called(name, wanted) || super::is_called(wanted, name))
-            {
-                names.extend(own.into_iter().flatten());
-            }
-        }
-        self.guard.require_process(call, None, &names)?;
+        self.guard.require_start(call, &launch.application)?;
         self.inner.launch(call, launch)
     }
 

@@ -235,69 +235,52 @@ impl Input for MakingWay {
     }
 }
 
+/// What is asked before fingers touch anything.
+pub(super) trait Leave: Send + Sync {
+    /// Refuses fingers at these places; `down` says whether they touch already.
+    fn touch(&self, call: &Call, at: &[Point], down: bool) -> Result<()>;
+}
+
 /// Fingers on the applications that may be worked.
-pub(super) struct TouchWithin {
-    pub(super) inner: Arc<dyn Touch>,
-    pub(super) guard: Arc<Guard>,
-}
-
-impl Touch for TouchWithin {
-    fn surface(&self, call: &Call) -> Result<String> {
-        self.inner.surface(call)
-    }
-
-    fn fingers(&self, call: &Call) -> Result<Box<dyn Fingers>> {
-        Ok(Box::new(FingersWithin { inner: self.inner.fingers(call)?, guard: self.guard.clone() }))
-    }
-}
-
-struct FingersWithin {
-    inner: Box<dyn Fingers>,
-    guard: Arc<Guard>,
-}
-
-impl Fingers for FingersWithin {
-    fn place(&mut self, call: &Call, at: &[Point]) -> Result<()> {
-        for point in at {
-            self.guard.require_point(call, *point)?;
-        }
-        self.inner.place(call, at)
-    }
-
-    fn lift(&mut self, call: &Call) -> Result<usize> {
-        self.inner.lift(call)
+impl Leave for Guard {
+    fn touch(&self, call: &Call, at: &[Point], _: bool) -> Result<()> {
+        at.iter().try_for_each(|point| self.require_point(call, *point))
     }
 }
 
 /// Fingers that make way for the person.
-pub(super) struct TouchMakingWay {
-    pub(super) inner: Arc<dyn Touch>,
-    pub(super) way: Arc<Way>,
+impl Leave for Way {
+    fn touch(&self, call: &Call, _: &[Point], down: bool) -> Result<()> {
+        self.give(call, down, "touching")
+    }
 }
 
-impl Touch for TouchMakingWay {
+/// A touchscreen that is touched with leave only.
+pub(super) struct Touching<L> {
+    pub(super) inner: Arc<dyn Touch>,
+    pub(super) leave: Arc<L>,
+}
+
+impl<L: Leave + 'static> Touch for Touching<L> {
     fn surface(&self, call: &Call) -> Result<String> {
         self.inner.surface(call)
     }
 
     fn fingers(&self, call: &Call) -> Result<Box<dyn Fingers>> {
-        Ok(Box::new(FingersMakingWay {
-            inner: self.inner.fingers(call)?,
-            way: self.way.clone(),
-            down: false,
-        }))
+        let (inner, leave) = (self.inner.fingers(call)?, self.leave.clone());
+        Ok(Box::new(WithLeave { inner, leave, down: false }))
     }
 }
 
-struct FingersMakingWay {
+struct WithLeave<L> {
     inner: Box<dyn Fingers>,
-    way: Arc<Way>,
+    leave: Arc<L>,
     down: bool,
 }
 
-impl Fingers for FingersMakingWay {
+impl<L: Leave> Fingers for WithLeave<L> {
     fn place(&mut self, call: &Call, at: &[Point]) -> Result<()> {
-        self.way.give(call, self.down, "touching")?;
+        self.leave.touch(call, at, self.down)?;
         self.down = true;
         self.inner.place(call, at)
     }

@@ -65,13 +65,13 @@ impl Desktop {
                     Arc::new(services::Person { inner: self.person.clone(), rules: guards.apps.options() });
             }
             desktop.wrap_input(|input| Arc::new(input::Within::new(input, guard.clone())));
-            desktop.wrap_touch(|touch| Arc::new(input::TouchWithin { inner: touch, guard }));
+            desktop.wrap_touch(|touch| Arc::new(input::Touching { inner: touch, leave: guard }));
         }
         if !guards.quiet.is_zero() || guards.chord.is_some() {
             let way =
                 Arc::new(Way { person: self.person.clone(), quiet: guards.quiet, stop: self.stop.clone() });
             desktop.wrap_input(|input| Arc::new(input::MakingWay::new(input, way.clone())));
-            desktop.wrap_touch(|touch| Arc::new(input::TouchMakingWay { inner: touch, way }));
+            desktop.wrap_touch(|touch| Arc::new(input::Touching { inner: touch, leave: way }));
         }
         let desktop = Arc::new(desktop);
         if let Some(chord) = guards.chord {
@@ -119,6 +119,27 @@ impl Guard {
             |name| (*name).to_owned(),
         );
         self.roster.verdict(call, pid, names)?.require(&what)
+    }
+
+    /// Refuses to start what may not be worked. It is asked for under any of its names, and all of them count.
+    fn require_start(&self, call: &Call, wanted: &str) -> Result<()> {
+        let installed = self.roster.apps.installed(call)?;
+        let mut names = vec![wanted];
+        for entry in &installed {
+            let own: Vec<&str> = [
+                Some(entry.name.as_str()),
+                Some(entry.id.as_str()),
+                entry.executable.as_deref(),
+                entry.window_class.as_deref(),
+            ]
+            .into_iter()
+            .flatten()
+            .collect();
+            if own.iter().any(|name| is_called(name, wanted) || is_called(wanted, name)) {
+                names.extend(own);
+            }
+        }
+        self.require_process(call, None, &names)
     }
 
     /// Refuses a point at which a window shows that may not be worked.

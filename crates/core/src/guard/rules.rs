@@ -103,7 +103,7 @@ pub fn is_called(name: &str, rule: &str) -> bool {
 /// Knows the names of processes.
 pub(super) struct Roster {
     pub(super) rules: AppRules,
-    apps: Arc<dyn Apps>,
+    pub(super) apps: Arc<dyn Apps>,
     known: Mutex<Known>,
 }
 

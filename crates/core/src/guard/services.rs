@@ -2,9 +2,9 @@
 
 use super::Guard;
 use crate::call::Call;
-use crate::clipboard::{self, Fetched, History, Kind, Loan, Offer, Part, Selection};
+use crate::clipboard::{self, Fetched, History, Kind, Loan, Offer, Owner, Part, Selection};
 use crate::error::{Code, Error, Result};
-use crate::files::{self, FileView};
+use crate::files::{self, FileView, Revealer};
 use crate::geometry::Point;
 use crate::input::Button;
 use crate::menu::{self, MenuBar, MenuItem, MenuItemId};
@@ -138,8 +138,9 @@ pub(super) struct Clipboard {
 }
 
 impl Clipboard {
-    fn hides(&self, owner: Option<&String>) -> bool {
-        owner.is_some_and(|owner| self.guard.hides_name(owner))
+    fn hides(&self, call: &Call, owner: Option<&Owner>) -> Result<bool> {
+        let Some(owner) = owner else { return Ok(false) };
+        Ok(self.guard.hides_name(&owner.name) || self.guard.hides_process(call, owner.pid)?)
     }
 }
 
@@ -148,7 +149,7 @@ impl clipboard::Clipboard for Clipboard {
         let offer = self.inner.offer(call, selection)?;
         Ok(match offer {
             // As from a password manager: that there is something is told, and not what or whose.
-            Some(offer) if self.hides(offer.owner.as_ref()) => {
+            Some(offer) if self.hides(call, offer.owner.as_ref())? => {
                 Some(Offer { secret: true, ..Offer::default() })
             }
             other => other,
@@ -158,7 +159,7 @@ impl clipboard::Clipboard for Clipboard {
     fn fetch(&self, call: &Call, selection: Selection, kind: Kind, most: usize) -> Result<Option<Fetched>> {
         let offer =
             if self.guard.roster.rules.hides_any() { self.inner.offer(call, selection)? } else { None };
-        if self.hides(offer.and_then(|offer| offer.owner).as_ref()) {
+        if self.hides(call, offer.and_then(|offer| offer.owner).as_ref())? {
             return Err(Error::new(
                 Code::PermissionDenied,
                 "What was copied comes from an application that Deskhand may not see.",
@@ -189,10 +190,15 @@ impl clipboard::Clipboard for Clipboard {
     }
 
     fn history(&self, call: &Call) -> Result<History> {
-        let History { watching, mut entries, mut withheld } = self.inner.history(call)?;
-        let before = entries.len();
-        entries.retain(|entry| !self.hides(entry.owner.as_ref()));
-        withheld += u64::try_from(before - entries.len()).unwrap_or(u64::MAX);
+        let History { watching, entries: all, mut withheld } = self.inner.history(call)?;
+        let mut entries = Vec::new();
+        for entry in all {
+            if self.hides(call, entry.owner.as_ref())? {
+                withheld += 1;
+            } else {
+                entries.push(entry);
+            }
+        }
         Ok(History { watching, entries, withheld })
     }
 
@@ -207,7 +213,28 @@ pub(super) struct Files {
 }
 
 impl files::Files for Files {
+    fn revealer(&self, call: &Call) -> Result<Revealer> {
+        self.inner.revealer(call)
+    }
+
+    /// Which of several programs would be started is not known: each may have to be left alone.
     fn reveal(&self, call: &Call, path: &Path) -> Result<String> {
+        match self.inner.revealer(call)? {
+            Revealer::Running(pid) => self.guard.require_process(call, Some(pid), &[])?,
+            Revealer::Starts(programs) => {
+                if programs.is_empty() {
+                    return Err(Error::new(
+                        Code::DeniedByPolicy,
+                        "Which file manager would be started is not known, so that the rules for applications cannot be \
+                         asked.",
+                    )
+                    .remedy("Start the file manager first (launch_app), or leave it to the person."));
+                }
+                for program in programs {
+                    self.guard.require_start(call, &program)?;
+                }
+            }
+        }
         self.inner.reveal(call, path)
     }
 

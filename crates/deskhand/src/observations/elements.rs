@@ -604,7 +604,10 @@ impl Source for Elements {
                     found.insert(0, answers);
                 }
             }
-            Err(error) if error.code == Code::Timeout => self.fall_silent(found, &error),
+            // A window may for a moment be called otherwise than the application says, and its tree not be found.
+            Err(error) if matches!(error.code, Code::Timeout | Code::PermissionDenied) => {
+                self.fall_silent(found, &error);
+            }
             Err(error) => return Err(error),
         }
         Ok(self.next())

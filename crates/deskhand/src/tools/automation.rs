@@ -207,6 +207,7 @@ impl Tool for QueryTree {
             include_hidden: self.options.include_hidden,
             include_containers: true,
             include_bounds: true,
+            include_actions: true,
             max_bytes: Ranged::new(LARGEST_TREE),
             format: Format::Json,
             ..GetUiElements::default()
@@ -255,6 +256,13 @@ fn node(info: &Value) -> Value {
         }
     }
     let position = info.get("bounds").cloned();
+    // GTK calls it Click, and clients look for click.
+    let actions: Vec<String> = info["actions"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|action| Some(action.as_str()?.to_lowercase()))
+        .collect();
     let nowhere = || json!({ "x": 0, "y": 0, "width": 0, "height": 0 });
     json!({
         "id": info["ref"],
@@ -262,7 +270,7 @@ fn node(info: &Value) -> Value {
         "name": info["name"],
         "position": position.unwrap_or_else(nowhere),
         "properties": properties,
-        "actions": info.get("actions").cloned().unwrap_or_else(|| json!([])),
+        "actions": actions,
         "children": info["children"].as_array().into_iter().flatten().map(node).collect::<Vec<_>>(),
     })
 }
@@ -373,6 +381,7 @@ impl Tool for SetProperty {
         Code::UnknownKey,
         Code::TextNotTypeable,
         Code::PermissionDenied,
+        Code::ElevatedProcessTarget,
         Code::SecureDesktopActive,
         Code::Busy,
     ];

@@ -5,7 +5,7 @@ use super::{Alias, same};
 use crate::call::Context;
 use crate::tool::{Data, Effect, Group, Picture, Ranged, Reply, Row, Tool};
 use crate::{files, log};
-use deskhand_core::clipboard::{Changes, Entry, Fetched, Kind, Offer, Part, Selection};
+use deskhand_core::clipboard::{Changes, Entry, Fetched, Kind, Offer, Owner, Part, Selection};
 use deskhand_core::{Call, Code, Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -104,7 +104,7 @@ impl Held {
             formats.truncate(MOST_FORMATS);
             formats.push(format!("{more} more"));
         }
-        let (types, owner) = (offer.kinds.clone(), offer.owner.clone());
+        let (types, owner) = (offer.kinds.clone(), offer.owner.as_ref().map(Owner::to_string));
         Held { selection, types, formats, owner, secret: offer.secret, ..Held::default() }
     }
 
@@ -345,7 +345,7 @@ impl Copies {
             return Ok(self.gone.then(CopiedInfo::default));
         };
         let mut copied = CopiedInfo { types: offer.kinds, secret: offer.secret, ..CopiedInfo::default() };
-        copied.owner = offer.owner;
+        copied.owner = offer.owner.as_ref().map(Owner::to_string);
         let mut fetched = None;
         if !copied.secret && copied.types.contains(&Kind::Text) {
             match clipboard.fetch(call, Selection::Clipboard, Kind::Text, SEARCHED) {
@@ -448,7 +448,7 @@ impl Tool for SetClipboard {
             Some(kind) => Acted::no_change(format!(
                 "The {} does not read back: {} has put something else there.",
                 kind.name(),
-                now.owner.as_deref().unwrap_or("somebody")
+                now.owner.map_or_else(|| "somebody".to_owned(), |owner| owner.to_string())
             )),
         };
         Ok(Data(Put { acted, types: now.kinds }))
@@ -575,7 +575,7 @@ impl Tool for ClearClipboard {
             None => Acted::confirmed("it is empty"),
             Some(offer) => Acted::no_change(format!(
                 "{} has put something there again.",
-                offer.owner.as_deref().unwrap_or("A clipboard manager")
+                offer.owner.map_or_else(|| "A clipboard manager".to_owned(), |owner| owner.to_string())
             )),
         }))
     }
@@ -649,7 +649,7 @@ impl From<Entry> for Copied {
             number: entry.number,
             time: log::rfc3339(entry.time),
             types: entry.kinds,
-            application: entry.owner,
+            application: entry.owner.as_ref().map(Owner::to_string),
             text,
             files: entry.files.into_iter().take(100).collect(),
             truncated: entry.cut || shortened,

@@ -8,7 +8,7 @@ use super::{Alias, same};
 use super::{pointer, scroll};
 use crate::call::Context;
 use crate::snapshot::{self, View};
-use crate::tool::{Data, Effect, Group, Output, Ranged, Reply, Row, Tool};
+use crate::tool::{Data, Effect, Group, Output, Ranged, Reply, Row, Tool, both};
 use deskhand_core::element::{Bounds, Element, Role, Root, Silent, State, Tree, TreeQuery};
 use deskhand_core::input::Button;
 use deskhand_core::key::Modifier;
@@ -52,25 +52,13 @@ const ACT_ERRORS: &[Code] = &[
     Code::WindowNotFound,
     Code::ApplicationNotFound,
     Code::PermissionDenied,
+    Code::ElevatedProcessTarget,
     Code::SecureDesktopActive,
     Code::Busy,
 ];
 
 /// The same for a click, which needs the element on the screen where it has no action of its own.
-const CLICK_ERRORS: &[Code] = &[
-    Code::ElementNotFound,
-    Code::ElementStale,
-    Code::ElementNotActionable,
-    Code::WindowMinimized,
-    Code::AmbiguousTarget,
-    Code::TargetChanged,
-    Code::InvalidSelector,
-    Code::WindowNotFound,
-    Code::ApplicationNotFound,
-    Code::PermissionDenied,
-    Code::SecureDesktopActive,
-    Code::Busy,
-];
+const CLICK_ERRORS: &[Code] = &both::<13>(ACT_ERRORS, &[Code::WindowMinimized]);
 
 /// An element as it is shown to callers.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -171,11 +159,14 @@ pub struct GetUiElements {
     #[schemars(skip)]
     #[doc(hidden)]
     pub visible_only: Option<bool>,
+    #[schemars(skip)]
+    #[doc(hidden)]
+    pub include_actions: bool,
 }
 
 impl Tool for GetUiElements {
     const NAME: &'static str = "get_ui_elements";
-    const HIDDEN: &'static [&'static str] = &["visible_only"];
+    const HIDDEN: &'static [&'static str] = &["visible_only", "include_actions"];
     const EFFECT: Effect = Effect::Read;
     const ERRORS: &'static [Code] = find::ERRORS;
     const GROUP: Group = Group::Elements;
@@ -244,7 +235,8 @@ impl GetUiElements {
         let bounds =
             if self.include_bounds || self.format == Format::Json { Bounds::Showing } else { Bounds::No };
         let depth = self.max_depth.map_or(64, Ranged::get) as u32;
-        let query = |root| TreeQuery { max_depth: depth, bounds, ..TreeQuery::new(root) };
+        let actions = self.include_actions;
+        let query = |root| TreeQuery { max_depth: depth, bounds, actions, ..TreeQuery::new(root) };
         let which =
             Which { element: None, window: self.window.as_deref(), application: self.application.as_deref() };
         if let Some(name) = &self.element {
@@ -810,18 +802,25 @@ fn clear_middle(cx: &Context, found: &Found, element: &Element) -> Result<Point>
     let center = bounds.center();
     let own = find::window_of(cx, element)?.map(super::target::shown).transpose()?;
     let top = cx.desktop.windows.at(&cx.call, center)?;
+    let mut lies_in = own.as_ref().map(|own| own.id);
     if let (Some(own), Some(top)) = (&own, &top)
         && own.id != top.id
-        && own.pid != top.pid
     {
-        return Err(Error::new(
-            Code::ElementNotActionable,
-            format!("{} is covered by the window {:?}.", found.line(), top.title),
-        )
-        .remedy("Bring its window to the front with focus_window first."));
+        // Menus and lists of its own application open in windows that are in no list, and what stands in them
+        // belongs to the window that they opened from.
+        let pops_up = own.pid == top.pid
+            && !cx.desktop.windows.list(&cx.call)?.iter().any(|window| window.id == top.id);
+        if !pops_up {
+            return Err(Error::new(
+                Code::ElementNotActionable,
+                format!("{} is covered by the window {:?}.", found.line(), top.title),
+            )
+            .remedy("Bring its window to the front with focus_window first."));
+        }
+        lies_in = Some(top.id);
     }
-    if let Some(own) = &own
-        && let Ok(Some(there)) = cx.desktop.elements.at(&cx.call, own.id, center)
+    if let Some(window) = lies_in
+        && let Ok(Some(there)) = cx.desktop.elements.at(&cx.call, window, center)
         && there.id != element.id
         && !related(cx, element, &there)
     {
@@ -835,7 +834,8 @@ fn clear_middle(cx: &Context, found: &Found, element: &Element) -> Result<Point>
 }
 
 /// What has the keyboard after a click at a place of an element that could have had it itself. Toolkits that
-/// do not know what lies on top (GTK 3) show only so that something else took the click.
+/// do not tell what lies on top (what their applications paint themselves) show only so that something else took
+/// the click.
 pub fn taken_by(cx: &Context, element: &Element, place: Point) -> Option<Element> {
     let now = cx.desktop.elements.element(&cx.call, &element.id).ok()?;
     if !now.states.has(State::Focusable) || now.states.has(State::Focused) {
@@ -1072,6 +1072,8 @@ impl Tool for SetUiElementValue {
             return check(cx, &found, checked).map(Data);
         }
         let before = found.element.clone();
+        // Qt 5 would set it all the same.
+        require_editable(cx, &before, "it was not changed")?;
         cx.desktop.elements.set_value(&cx.call, &before.id, &self.value)?;
         let secret = before.role == Role::PasswordField;
         let now =
@@ -1101,6 +1103,19 @@ impl Tool for SetUiElementValue {
         };
         Ok(Data(Acted { via: Some("action"), target: Some(found.line()), ..acted }))
     }
+}
+
+/// Refuses a text that its application does not let a person edit.
+pub fn require_editable(cx: &Context, field: &Element, undone: &str) -> Result<()> {
+    let text = matches!(field.role, Role::TextField | Role::TextArea | Role::PasswordField);
+    let read_only = field.states.has(State::ReadOnly) && !field.states.has(State::Editable);
+    if !text || (!read_only && field.states.has(State::Enabled)) {
+        return Ok(());
+    }
+    let name = cx.server.refs.show(field);
+    let why = if read_only { "read-only" } else { "disabled" };
+    Err(Error::new(Code::ElementNotActionable, format!("{} is {why}; {undone}.", find::line(&name, field)))
+        .remedy("Choose a field that can be edited."))
 }
 
 /// Whether an element holds a value now. Numbers are compared as numbers, passwords by their length.

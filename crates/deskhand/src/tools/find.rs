@@ -1,7 +1,7 @@
 //! From what a caller names to one element: a ref, an identifier, a selector.
 
 use super::evidence::short;
-use super::target;
+use super::target::{self, require_not_elevated};
 use super::windows::of_application;
 use crate::call::Context;
 use crate::refs::Shown;
@@ -64,9 +64,12 @@ pub fn read(cx: &Context, which: Which) -> Result<Found> {
     find(cx, which, false)
 }
 
-/// Finds the one element to act on: what was shown under its ref has to be true still.
+/// Finds the one element to act on: what was shown under its ref has to be true still, and its window may be
+/// worked.
 pub fn act(cx: &Context, which: Which) -> Result<Found> {
-    find(cx, which, true)
+    let found = find(cx, which, true)?;
+    require_not_elevated(window_of(cx, &found.element)?.as_ref())?;
+    Ok(found)
 }
 
 fn find(cx: &Context, which: Which, strict: bool) -> Result<Found> {
@@ -88,6 +91,15 @@ fn by_ref(cx: &Context, name: &str, shown: &Shown, strict: bool) -> Result<Found
         Err(error) if error.code == Code::ElementStale => return again(cx, name, shown, error),
         Err(error) => return Err(error),
     };
+    if let (Some(window), None) = (shown.window, element.window)
+        && !cx.desktop.windows.list(&cx.call)?.iter().any(|other| other.id == window)
+    {
+        // Qt and GTK 4 keep what was in a window for when it opens again.
+        let message =
+            format!("{name} ({} {}) is gone: its window has closed.", shown.role, short(&shown.name));
+        return Err(Error::new(Code::ElementStale, message)
+            .remedy("Look at what is there now: list_windows, get_ui_elements."));
+    }
     let same = element.role == shown.role && element.name == shown.name && moved(shown, &element).is_none();
     if strict && !same {
         let now = match moved(shown, &element) {

@@ -2,7 +2,7 @@
 
 use super::evidence::{Acted, Witness};
 use super::scroll::Direction;
-use super::target::At;
+use super::target::{At, require_not_elevated};
 use crate::call::Context;
 use crate::tool::{Data, Effect, Group, Ranged, Row, Tool};
 use deskhand_core::geometry::require_on_screen;
@@ -90,7 +90,7 @@ pub struct Gestured {
 impl Tool for Gesture {
     const NAME: &'static str = "gesture";
     const EFFECT: Effect = Effect::Input;
-    const ERRORS: &'static [Code] = super::pointer::POINT_ERRORS;
+    const ERRORS: &'static [Code] = super::pointer::TOUCH_ERRORS;
     const ALIASES: &'static [(&'static str, &'static str)] =
         &[("type", "gesture_type"), ("x", "center_x"), ("y", "center_y"), ("fingers", "finger_count")];
     const GROUP: Group = Group::Pointer;
@@ -118,6 +118,9 @@ impl Tool for Gesture {
             for point in way.at(f64::from(part) / f64::from(STEPS)) {
                 require_on_screen(&displays, point)?;
             }
+        }
+        for point in [0.0, 1.0].into_iter().flat_map(|part| way.at(part)) {
+            require_not_elevated(cx.desktop.windows.at(&cx.call, point).ok().flatten().as_ref())?;
         }
         let mut fingers = cx.desktop.fingers(&cx.call)?;
         let window = cx.desktop.windows.at(&cx.call, center).ok().flatten();

@@ -5,7 +5,7 @@ use super::find::{self, Found, Which};
 use super::pointer::{Holding, held_by};
 use super::{Alias, elements, target, windows};
 use crate::call::Context;
-use crate::tool::{Data, Effect, Group, Ranged, Row, Tool};
+use crate::tool::{Data, Effect, Group, Ranged, Row, Tool, both};
 use deskhand_core::clipboard::{GivenBack, Loan, Part};
 use deskhand_core::element::{Element, ElementId, Role, State, TextContent};
 use deskhand_core::input::Held;
@@ -55,26 +55,16 @@ const KEY_ERRORS: &[Code] = &[
     Code::WindowNotFound,
     Code::ApplicationNotFound,
     Code::PermissionDenied,
+    Code::ElevatedProcessTarget,
     Code::SecureDesktopActive,
     Code::Busy,
 ];
 
+/// The same of a text, which may not be typeable.
+const TEXT_ERRORS: &[Code] = &both::<14>(KEY_ERRORS, &[Code::TextNotTypeable]);
+
 /// The same of what is left with a session.
-const HOLD_ERRORS: &[Code] = &[
-    Code::UnknownKey,
-    Code::TargetChanged,
-    Code::ElementNotFound,
-    Code::ElementStale,
-    Code::ElementNotActionable,
-    Code::AmbiguousTarget,
-    Code::InvalidSelector,
-    Code::WindowNotFound,
-    Code::ApplicationNotFound,
-    Code::PermissionDenied,
-    Code::SecureDesktopActive,
-    Code::Busy,
-    Code::SessionNotFound,
-];
+const HOLD_ERRORS: &[Code] = &both::<14>(KEY_ERRORS, &[Code::SessionNotFound]);
 
 /// What is going to get the keys.
 struct Aim {
@@ -113,8 +103,11 @@ fn aim(
         (None, None) => None,
     };
     let Some(wanted) = wanted else {
-        return Ok(Aim { window: focused(cx)?, element: None });
+        let window = focused(cx)?;
+        target::require_not_elevated(window.as_ref())?;
+        return Ok(Aim { window, element: None });
     };
+    target::require_not_elevated(Some(&wanted))?;
     let acted = windows::focus(cx, &wanted)?;
     if acted.effect != Seen::Confirmed {
         return Err(Error::new(
@@ -209,21 +202,7 @@ pub struct Typed {
 impl Tool for TypeText {
     const NAME: &'static str = "type_text";
     const EFFECT: Effect = Effect::Input;
-    const ERRORS: &'static [Code] = &[
-        Code::TextNotTypeable,
-        Code::UnknownKey,
-        Code::TargetChanged,
-        Code::ElementNotFound,
-        Code::ElementStale,
-        Code::ElementNotActionable,
-        Code::AmbiguousTarget,
-        Code::InvalidSelector,
-        Code::WindowNotFound,
-        Code::ApplicationNotFound,
-        Code::PermissionDenied,
-        Code::SecureDesktopActive,
-        Code::Busy,
-    ];
+    const ERRORS: &'static [Code] = TEXT_ERRORS;
     const SECRET: &'static [&'static str] = &["text"];
     const GROUP: Group = Group::Keyboard;
     type Output = Data<Typed>;
@@ -301,19 +280,7 @@ fn caret_to_end(cx: &Context, field: &Element) {
 }
 
 fn refuse_read_only(cx: &Context, field: Option<&Element>) -> Result<()> {
-    let Some(field) = field else { return Ok(()) };
-    let text = matches!(field.role, Role::TextField | Role::TextArea | Role::PasswordField);
-    let read_only = field.states.has(State::ReadOnly) && !field.states.has(State::Editable);
-    if text && (read_only || !field.states.has(State::Enabled)) {
-        let name = cx.server.refs.show(field);
-        let why = if read_only { "read-only" } else { "disabled" };
-        return Err(Error::new(
-            Code::ElementNotActionable,
-            format!("{} is {why}; nothing was typed.", find::line(&name, field)),
-        )
-        .remedy("Choose a field that can be edited."));
-    }
-    Ok(())
+    field.map_or(Ok(()), |field| elements::require_editable(cx, field, "nothing was typed"))
 }
 
 impl TypeText {

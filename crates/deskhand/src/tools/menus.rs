@@ -5,7 +5,7 @@ use super::menu_buttons::{self, Opened};
 use super::windows::of_application;
 use super::{Alias, same, target};
 use crate::call::Context;
-use crate::tool::{Data, Effect, Group, Ranged, Row, Tool};
+use crate::tool::{Data, Effect, Group, Ranged, Row, Tool, both};
 use deskhand_core::menu::{self, MenuItem, Via};
 use deskhand_core::window::{Window, WindowId};
 use deskhand_core::{Code, Error, Rect, Result};
@@ -427,7 +427,7 @@ pub struct ClickMenuItem {
 impl Tool for ClickMenuItem {
     const NAME: &'static str = "click_menu_item";
     const EFFECT: Effect = Effect::Input;
-    const ERRORS: &'static [Code] = ERRORS;
+    const ERRORS: &'static [Code] = &both::<10>(ERRORS, &[Code::ElevatedProcessTarget]);
     const ALIASES: &'static [(&'static str, &'static str)] = NAMES;
     const GROUP: Group = Group::Menus;
     type Output = Data<Acted>;
@@ -439,6 +439,7 @@ impl Tool for ClickMenuItem {
     fn call(self, cx: &Context) -> Result<Data<Acted>> {
         let path = menu::parse_path(&self.path)?;
         let window = window(cx, self.application.as_deref(), self.window.as_deref())?;
+        target::require_not_elevated(Some(&window))?;
         let mut bar = read(cx, window, true, &path)?;
         let clicked = click(cx, &mut bar, &path, self.settle_ms.map_or(SETTLE, Ranged::milliseconds));
         // A click closes the menu that it is in; what was not clicked is open still.

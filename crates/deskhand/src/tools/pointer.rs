@@ -7,7 +7,7 @@ use super::ocr;
 use super::target::{self, At};
 use super::{Alias, same, with};
 use crate::call::Context;
-use crate::tool::{Data, Effect, Group, Ranged, Row, Tool};
+use crate::tool::{Data, Effect, Group, Ranged, Row, Tool, both};
 use deskhand_core::element::{Element, Role};
 use deskhand_core::geometry::require_on_screen;
 use deskhand_core::input::{Button, Hands, Held};
@@ -48,39 +48,22 @@ pub const POINT_ERRORS: &[Code] = &[
     Code::Busy,
 ];
 
-/// The same, that what lies there is not to be pressed, and of what is left with a session.
-const PRESS_ERRORS: &[Code] = &[
-    Code::CoordinatesOutOfBounds,
-    Code::InvalidCoordinates,
-    Code::DisplayNotFound,
-    Code::WindowNotFound,
-    Code::AmbiguousTarget,
-    Code::TargetChanged,
-    Code::WindowMinimized,
-    Code::ElevatedProcessTarget,
-    Code::SecureDesktopActive,
-    Code::Busy,
-    Code::SessionNotFound,
-];
+/// The same, and that what lies there is not to be touched.
+pub const TOUCH_ERRORS: &[Code] = &both::<10>(POINT_ERRORS, &[Code::ElevatedProcessTarget]);
 
-/// The same, and what a click in an element can fail with besides.
-const CLICK_ERRORS: &[Code] = &[
-    Code::CoordinatesOutOfBounds,
-    Code::InvalidCoordinates,
-    Code::DisplayNotFound,
-    Code::WindowNotFound,
-    Code::AmbiguousTarget,
-    Code::TargetChanged,
-    Code::WindowMinimized,
+/// The same of what is left with a session.
+const PRESS_ERRORS: &[Code] = &both::<11>(TOUCH_ERRORS, &[Code::SessionNotFound]);
+
+/// What an element can fail with besides.
+const IN_ELEMENT: &[Code] = &[
     Code::ElementNotFound,
     Code::ElementStale,
     Code::ElementNotActionable,
     Code::InvalidSelector,
     Code::PermissionDenied,
-    Code::ElevatedProcessTarget,
-    Code::SecureDesktopActive,
-    Code::Busy,
 ];
+/// What a click can fail with, at a point or in an element.
+pub const CLICK_ERRORS: &[Code] = &both::<15>(TOUCH_ERRORS, IN_ELEMENT);
 
 /// How long a client may hold a button or a key.
 pub const LONGEST_HOLD: Duration = Duration::from_secs(60);

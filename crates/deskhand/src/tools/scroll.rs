@@ -4,9 +4,9 @@ use super::elements::{in_view, place_of};
 use super::evidence::{Acted, Seen, Witness};
 use super::find::{self, Which};
 use super::target::{At, require_not_elevated};
-use super::{Alias, with};
+use super::{Alias, pointer, with};
 use crate::call::Context;
-use crate::tool::{Data, Effect, Group, Ranged, Row, Tool};
+use crate::tool::{Data, Effect, Group, Ranged, Row, Tool, both};
 use deskhand_core::element::{Bounds, Element, Node, Role, Root, State, Tree, TreeQuery};
 use deskhand_core::geometry::display_at;
 use deskhand_core::input::Button;
@@ -77,23 +77,7 @@ pub struct Drag {
 impl Tool for Drag {
     const NAME: &'static str = "drag";
     const EFFECT: Effect = Effect::Input;
-    const ERRORS: &'static [Code] = &[
-        Code::CoordinatesOutOfBounds,
-        Code::InvalidCoordinates,
-        Code::DisplayNotFound,
-        Code::WindowNotFound,
-        Code::WindowMinimized,
-        Code::ElementNotFound,
-        Code::ElementStale,
-        Code::ElementNotActionable,
-        Code::InvalidSelector,
-        Code::PermissionDenied,
-        Code::AmbiguousTarget,
-        Code::TargetChanged,
-        Code::ElevatedProcessTarget,
-        Code::SecureDesktopActive,
-        Code::Busy,
-    ];
+    const ERRORS: &'static [Code] = pointer::CLICK_ERRORS;
     const GROUP: Group = Group::Pointer;
     type Output = Data<Dragged>;
 
@@ -354,24 +338,7 @@ const PIXELS_A_NOTCH: f64 = 53.0;
 impl Tool for Scroll {
     const NAME: &'static str = "scroll";
     const EFFECT: Effect = Effect::Input;
-    const ERRORS: &'static [Code] = &[
-        Code::NotScrollable,
-        Code::CoordinatesOutOfBounds,
-        Code::InvalidCoordinates,
-        Code::DisplayNotFound,
-        Code::WindowNotFound,
-        Code::WindowMinimized,
-        Code::ElementNotFound,
-        Code::ElementStale,
-        Code::ElementNotActionable,
-        Code::InvalidSelector,
-        Code::PermissionDenied,
-        Code::AmbiguousTarget,
-        Code::TargetChanged,
-        Code::ElevatedProcessTarget,
-        Code::SecureDesktopActive,
-        Code::Busy,
-    ];
+    const ERRORS: &'static [Code] = &both::<16>(pointer::CLICK_ERRORS, &[Code::NotScrollable]);
     const GROUP: Group = Group::Pointer;
     type Output = Data<Scrolled>;
 

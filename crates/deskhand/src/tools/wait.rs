@@ -274,6 +274,20 @@ impl WaitFor {
                 *seen = error.message;
                 return Ok(self.gone.then(|| Came::of("element")));
             }
+            // One that is busy with starting, or with something else, may answer yet.
+            Err(error) if error.code == Code::Timeout && !cx.call.remaining().is_zero() => {
+                *seen = error.message;
+                return Ok(None);
+            }
+            // It has no tree yet, or never will; where nobody may see any there is nothing to wait for.
+            Err(error)
+                if error.code == Code::PermissionDenied
+                    && !cx.call.remaining().is_zero()
+                    && cx.desktop.elements.applications(&cx.call).is_ok() =>
+            {
+                *seen = error.message;
+                return Ok(None);
+            }
             Err(error) => return Err(error),
         };
         let matches: Vec<usize> = wanted

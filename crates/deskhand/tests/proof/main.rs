@@ -62,6 +62,7 @@ fn every_test_that_is_named_after_a_criterion_finds_it() {
         };
         ["us", "fr_", "sc_", "rq_", "edge_mc_"].into_iter().any(digit_after)
             || name.starts_with("tc_")
+            || name.starts_with("jr_")
             || ["mi_a_", "mi_b_", "mi_c_", "mi_d_", "mi_e_"].iter().any(|prefix| name.starts_with(prefix))
     };
     for test in &tests {

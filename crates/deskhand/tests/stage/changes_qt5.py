@@ -2,21 +2,11 @@
 
 import sys
 
-from PyQt5.QtCore import QObject, pyqtSignal
 from PyQt5.QtWidgets import (
     QApplication, QCheckBox, QLabel, QLineEdit, QProgressBar, QPushButton, QVBoxLayout, QWidget,
 )
 
-from stage_orders import obey
-
-
-class Orders(QObject):
-    """Carries an order from the thread that reads it to the one that the widgets live in."""
-
-    came = pyqtSignal(object, str)
-
-    def later(self, order, text):
-        self.came.emit(order, text)
+from stage_orders_qt5 import obey
 
 
 application = QApplication(sys.argv[:1])
@@ -70,8 +60,6 @@ orders = {
     "widen": widen,
     "close": lambda _: window.close(),
 }
-courier = Orders()
-courier.came.connect(lambda order, text: order(text))
-obey(orders, courier.later)
+obey(orders)
 window.show()
 application.exec_()

@@ -4,6 +4,7 @@ use super::PrivateDesktop;
 use super::client::Client;
 use deskhand_core::Call;
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -100,4 +101,17 @@ pub fn shower(desktop: &PrivateDesktop, program: &str) -> Process {
         output_of(owner).contains(&format!("uint32 {pid},")).then_some(())
     });
     process
+}
+
+/// The place and size of a window with its frame, as xwininfo tells them: x, y, width, height.
+pub fn frame(desktop: &PrivateDesktop, window: &Value) -> [i64; 4] {
+    let told = output(desktop, "xwininfo", &["-tree", "-id", &window.to_string()]);
+    // The window manager put the window into one of its own.
+    let parent =
+        told.split("Parent window id: ").nth(1).and_then(|rest| rest.split(' ').next()).expect(&told);
+    let told = output(desktop, "xwininfo", &["-id", parent]);
+    ["Absolute upper-left X:", "Absolute upper-left Y:", "Width:", "Height:"].map(|what| {
+        let number = told.lines().find_map(|line| line.trim().strip_prefix(what)?.trim().parse().ok());
+        number.unwrap_or_else(|| panic!("no {what} in {told}"))
+    })
 }

@@ -373,7 +373,8 @@ fn values_are_set_and_read_back() {
         "set_ui_element_value",
         json!({ "element": "text_field:read_only", "value": "5" }),
         expect![[r#"
-            element_not_actionable: The text_field "Result" takes no value.
+            element_not_actionable: e1 text_field "Result" is read-only; it was not changed.
+              remedy: Choose a field that can be edited.
         "#]],
     );
     check(

@@ -5,11 +5,14 @@ use deskhand::call::Config;
 use deskhand::consent::{Answer, Ask};
 use deskhand::encode;
 use deskhand::tool::Reply;
+use deskhand_core::clipboard::{Kind, Part, Selection};
 use deskhand_core::fake::Fake;
+use deskhand_core::files::FileView;
 use deskhand_core::guard::Chord;
 use deskhand_core::input::{Button, Press};
 use deskhand_core::key::{Key, NamedKey};
 use deskhand_core::screen::Source;
+use deskhand_core::window::WindowId;
 use deskhand_core::{Call, Code, Error, Point, Rect, Result};
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -275,6 +278,158 @@ fn a_hidden_application_is_neither_seen_nor_worked() {
     denied(&desk, "type_text", json!({ "text": "1" }));
     let under = desk.data("cursor_position", json!({}));
     assert!(!under.to_string().contains("Calculator"), "{under}");
+}
+
+#[test]
+fn menus_are_read_and_not_worked_where_denied_and_not_read_where_hidden() {
+    let desk = guarded(|config| config.guards.apps.deny = list(&["editor"]));
+    let menus = desk.data("list_menu_items", json!({ "window": 7 }));
+    assert!(menus.to_string().contains("Save"), "{menus}");
+    denied(&desk, "click_menu_item", json!({ "window": 7, "path": "File > Save" }));
+    let desk = guarded(|config| config.guards.apps.hide = list(&["editor"]));
+    for tool in ["list_menu_items", "click_menu_item", "get_menu_item_state"] {
+        let error = desk.error(tool, json!({ "window": 7, "path": "File > Save" }));
+        assert_eq!(error.code, Code::WindowNotFound, "{tool}: {error:?}");
+        assert!(!format!("{error:?}").contains("Editor"), "{tool}: {error:?}");
+    }
+    // The capability itself, for a window that was seen before.
+    let (call, plain) = (Call::with_timeout(Duration::from_secs(5)), Desk::new());
+    let windows = plain.server.desktop.windows.list(&call).unwrap();
+    let editor = windows.iter().find(|window| window.id.0 == 7).unwrap();
+    let error = desk.server.desktop.menus.read(&call, editor).unwrap_err();
+    assert_eq!(error.code, Code::WindowNotFound, "{error:?}");
+}
+
+#[test]
+fn what_a_hidden_application_copied_is_not_handed_out() {
+    // By the name of its process, and by another name of the application whose process it is.
+    for name in ["editor", "org.example.Editor"] {
+        let desk = guarded(|config| config.guards.apps.hide = list(&[name]));
+        desk.data("get_clipboard_history", json!({ "watch": true }));
+        desk.control.change(|world| world.person_copies(vec![Part::Text("hush".to_owned())], false));
+        let held = desk.data("get_clipboard", json!({}));
+        assert!(!held.to_string().contains("hush") && !held.to_string().contains("editor"), "{held}");
+        assert_eq!(held["secret"], true, "{held}");
+        let history = desk.data("get_clipboard_history", json!({}));
+        assert!(!history.to_string().contains("hush"), "{history}");
+        assert_eq!((&history["entries"], &history["withheld"]), (&json!([]), &json!(1)), "{history}");
+        let call = Call::with_timeout(Duration::from_secs(5));
+        let fetched = desk.server.desktop.clipboard.fetch(&call, Selection::Clipboard, Kind::Text, 100);
+        assert_eq!(fetched.unwrap_err().code, Code::PermissionDenied);
+        let wanted = json!({ "clipboard": "hush", "timeout_ms": 50 });
+        assert_eq!(desk.error("wait_for", wanted).code, Code::Timeout);
+        // What Deskhand itself puts there is nobody's secret.
+        desk.data("set_clipboard", json!({ "text": "mine" }));
+        assert_eq!(desk.data("get_clipboard", json!({}))["text"], "mine");
+    }
+    // Denied is not hidden.
+    let desk = guarded(|config| config.guards.apps.deny = list(&["editor"]));
+    desk.control.change(|world| world.person_copies(vec![Part::Text("plain".to_owned())], false));
+    assert_eq!(desk.data("get_clipboard", json!({}))["text"], "plain");
+}
+
+#[test]
+fn notifications_of_hidden_applications_are_left_out_and_those_of_denied_ones_not_worked() {
+    let desk = guarded(|config| {
+        config.guards.apps.hide = list(&["Mail"]);
+        config.guards.apps.deny = list(&["Chat"]);
+    });
+    desk.data("list_notifications", json!({ "watch": true }));
+    let shown = desk.control.change(|world| {
+        world.notify("Mail", "From Ann", "secret", &["Open"]);
+        world.notify("Chat", "Hello", "", &["Open"])
+    });
+    let call = Call::with_timeout(Duration::from_secs(10));
+    let known = call.until("the notification", || {
+        let known = desk.data("list_notifications", json!({})).to_string();
+        Ok(known.contains("Hello").then_some(known))
+    });
+    assert!(!known.unwrap().contains("Ann"));
+    denied(&desk, "act_on_notification", json!({ "id": shown, "action": "Open" }));
+    let wanted = json!({ "notification": "Ann", "timeout_ms": 50 });
+    desk.control.change(|world| world.notify("Mail", "From Ann", "again", &[]));
+    assert_eq!(desk.error("wait_for", wanted).code, Code::Timeout);
+}
+
+#[test]
+fn a_file_manager_that_may_not_be_worked_reveals_nothing_and_a_hidden_one_is_not_read() {
+    let there = json!({ "path": "/usr/share" });
+    let desk = guarded(|config| config.guards.apps.deny = list(&["files"]));
+    denied(&desk, "reveal_in_finder", there.clone());
+    let desk = guarded(|config| config.guards.apps.allow = list(&["editor"]));
+    denied(&desk, "reveal_in_finder", there.clone());
+    let desk = guarded(|config| config.guards.apps.allow = list(&["files"]));
+    desk.data("reveal_in_finder", there.clone());
+    assert!(desk.data("get_finder_window_path", json!({})).to_string().contains("/usr"));
+    let desk = guarded(|config| config.guards.apps.hide = list(&["files"]));
+    denied(&desk, "reveal_in_finder", there.clone());
+    let view = FileView {
+        application: "Files".to_owned(),
+        window: WindowId(19),
+        title: "Private".to_owned(),
+        folder: Some("/home/private".into()),
+        selected: vec!["/home/private/letter".into()],
+        unknown: None,
+    };
+    desk.control.change(|world| world.set_file_view(Some(view)));
+    for tool in ["get_finder_window_path", "get_selected_files"] {
+        let error = desk.error(tool, json!({}));
+        assert_eq!(error.code, Code::WindowNotFound, "{tool}: {error:?}");
+        assert!(!format!("{error:?}").contains("rivate"), "{tool}: {error:?}");
+    }
+}
+
+/// Whatever makes input is refused at windows of another user or an administrator, before anything happens.
+#[test]
+fn an_elevated_window_gets_no_input_of_any_kind() {
+    let desk = Desk::new();
+    let seven = desk.find("button[name=\"7\"]");
+    desk.control.change(|world| world.elevate(102));
+    let window = json!({ "window": 8 });
+    let with = |more: Value| {
+        let mut arguments = window.clone();
+        arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        arguments
+    };
+    let element = |more: Value| {
+        let mut arguments = json!({ "element": seven });
+        arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        arguments
+    };
+    let refused = |tool: &str, arguments: Value| {
+        desk.control.take_log();
+        let error = desk.error(tool, arguments.clone());
+        assert_eq!(error.code, Code::ElevatedProcessTarget, "{tool} {arguments}: {error:?}");
+        assert_eq!(desk.control.take_log(), [""; 0], "{tool} {arguments}");
+    };
+    for (tool, arguments) in [
+        ("click", json!({ "x": 830, "y": 200 })),
+        ("click", element(json!({}))),
+        ("left_mouse_down", json!({ "x": 830, "y": 200 })),
+        ("scroll", json!({ "x": 830, "y": 200, "direction": "down" })),
+        ("drag", json!({ "start_x": 480, "start_y": 106, "end_x": 830, "end_y": 200 })),
+        ("gesture", json!({ "gesture_type": "tap", "x": 830, "y": 200 })),
+        ("click_ui_element", element(json!({}))),
+        ("perform_element_action", element(json!({ "action": "click" }))),
+        ("focus_ui_element", element(json!({}))),
+        ("type_text", with(json!({ "text": "1" }))),
+        ("type_text", with(json!({ "text": "1", "method": "paste" }))),
+        ("type_text", json!({ "text": "1", "application": "Calculator" })),
+        ("press_key", with(json!({ "key": "1" }))),
+        ("press_key", element(json!({ "key": "1" }))),
+        ("hold_key", with(json!({ "key": "shift" }))),
+        ("click_menu_item", with(json!({ "path": "File > Quit" }))),
+    ] {
+        refused(tool, arguments);
+    }
+    // The keyboard, once it has come there by the person's hand.
+    desk.control.change(|world| world.activate_window(8));
+    refused("type_text", json!({ "text": "1" }));
+    refused("press_key", json!({ "key": "enter" }));
+    refused("hold_key", json!({ "key": "a" }));
+    // To let go is never refused.
+    desk.data("hold_key", json!({ "key": "a", "release": true }));
+    desk.data("left_mouse_up", json!({ "x": 830, "y": 200 }));
 }
 
 #[test]

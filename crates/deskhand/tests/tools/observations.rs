@@ -568,6 +568,24 @@ fn an_application_that_does_not_answer_is_told_and_what_changed_comes_later() {
     .assert_eq(&lines(&events(&desk, &name, 3)));
 }
 
+/// While a window changes its title, its application may call it otherwise, and then its tree is not found.
+#[test]
+fn a_window_whose_tree_is_not_found_for_a_moment_is_not_given_up() {
+    let desk = Desk::new();
+    let name = begin(&desk, json!({ "type": "element", "window": "7" }));
+    let nothing = Error::new(Code::PermissionDenied, "\"editor\" shows no accessibility tree.");
+    desk.control.fail_next("elements.tree", nothing);
+    desk.control.change(|world| {
+        world.add("editor/tools", "editor/tools/new", Role::Button, "New", Rect::new(0, 0, 20, 20));
+        world.set_text("editor/title", "later");
+    });
+    let told = lines(&events(&desk, &name, 4));
+    for line in ["not_responding", "responding", "element_added", "\"Untitled\" → \"later\""] {
+        assert!(told.contains(line), "{line}: {told}");
+    }
+    assert!(!told.contains("ended") && !told.contains("removed"), "{told}");
+}
+
 #[test]
 fn what_is_not_told_is_looked_for() {
     let desk = Desk::new();

@@ -1,9 +1,28 @@
 //! Waiting.
 
-use crate::desk::{check, plain};
+use crate::desk::{Desk, check, plain};
+use deskhand_core::{Code, Error};
 use expect_test::expect;
 use serde_json::json;
 use std::time::Duration;
+
+/// An application that starts may not answer, or have no tree yet; that accessibility is off does not pass.
+#[test]
+fn what_does_not_answer_yet_is_waited_for() {
+    for code in [Code::Timeout, Code::PermissionDenied] {
+        let desk = Desk::new();
+        desk.control.fail_next("elements.tree", Error::new(code, "It is still starting."));
+        assert_eq!(desk.data("wait_for", json!({ "selector": "slider" }))["condition"], "element");
+        desk.control.fail_always("elements.tree", move || Error::new(code, "It is still starting."));
+        let error = desk.error("wait_for", json!({ "selector": "slider", "timeout_ms": 300 }));
+        assert_eq!(error.code, Code::Timeout);
+        assert_eq!(error.detail.found, ["It is still starting."], "{error:?}");
+        desk.control.recover();
+        desk.control.fail_always("elements", || Error::new(Code::PermissionDenied, "Accessibility is off."));
+        let error = desk.error("wait_for", json!({ "selector": "slider", "timeout_ms": 10_000 }));
+        assert_eq!(error.code, Code::PermissionDenied);
+    }
+}
 
 #[test]
 fn what_is_there_already_is_there() {

@@ -5,7 +5,7 @@ use super::bus::{
 };
 use super::bus::{Toolkit, number, text, wait, within};
 use super::extents::Scene;
-use super::roles::Offers;
+use super::roles::{self, Offers};
 use super::tree::{self, AppTree, Raw, Start};
 use super::watch::AtspiWatch;
 use super::{Atspi, Live, failed, parts, stale};
@@ -18,6 +18,7 @@ use deskhand_core::geometry::Point;
 use deskhand_core::watch::Watch;
 use deskhand_core::window::WindowId;
 use deskhand_core::{Call, Code, Error, Result};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 use zbus::zvariant::Value;
@@ -104,8 +105,11 @@ impl Elements for Atspi {
                 let path = match app.toolkit {
                     // GTK 4 answers for another place: what lies there is told by the bounds.
                     Toolkit::Gtk4 => None,
-                    Toolkit::Qt | Toolkit::Chromium | Toolkit::Other => {
+                    Toolkit::Chromium => {
                         innermost(&app, &frame.path, point).await.map_err(|fault| silent(&app, &fault))?
+                    }
+                    Toolkit::Qt | Toolkit::Other => {
+                        topmost(&app, &frame.path, point).await.map_err(|fault| silent(&app, &fault))?
                     }
                 };
                 return match path {
@@ -324,8 +328,8 @@ impl Atspi {
     }
 }
 
-/// The smallest element whose bounds hold the point, of what shows below `root`. In a `popup` what menus and
-/// lists consist of lies above all else, and the tree does not tell.
+/// The smallest element whose bounds hold the point, of what shows below `root` and takes a click there. In a
+/// `popup` what menus and lists consist of lies above all else, and the tree does not tell.
 async fn hit(
     live: &Arc<Live>,
     call: &Call,
@@ -336,20 +340,39 @@ async fn hit(
 ) -> Result<Option<Element>> {
     let query = TreeQuery { values: false, ..TreeQuery::new(root) };
     let tree = read(live, call, scene, &query).await?;
-    let there = tree.nodes.iter().filter(|node| {
-        let element = &node.element;
-        !element.states.has(State::Offscreen) && element.bounds.is_some_and(|bounds| bounds.contains(point))
-    });
-    // Of equals the last is painted last.
-    let Some(node) = there.min_by_key(|node| {
+    let there: Vec<usize> = (0..tree.nodes.len())
+        .filter(|index| {
+            let element = &tree.nodes[*index].element;
+            let holds = element.bounds.is_some_and(|bounds| bounds.contains(point));
+            holds && !element.states.has(State::Offscreen)
+        })
+        .collect();
+    // What comes later is painted later. Of what takes no clicks that would say nothing: a box that lets them
+    // through may lie over everything.
+    let top = there.iter().copied().rfind(|index| !popup && tree.nodes[*index].element.role.is_interactive());
+    let found = there.into_iter().filter(|index| top.is_none_or(|top| is_within(&tree, *index, top)));
+    let Some(found) = found.min_by_key(|index| {
+        let node = &tree.nodes[*index];
         let below = popup && !pops_up(node.element.role);
         (below, node.element.bounds.map_or(u64::MAX, |bounds| bounds.area()), std::cmp::Reverse(node.depth))
     }) else {
         return Ok(None);
     };
-    let id = &node.element.id;
+    let id = &tree.nodes[found].element.id;
     let (app, path) = live.find(id).await?;
     tree::one(&app, scene, &path).await.map(Some).map_err(|fault| failed(fault, id))
+}
+
+/// Whether a node is the other or stands below it.
+fn is_within(tree: &Tree, mut index: usize, outer: usize) -> bool {
+    // Parents stand before their children.
+    while outer < index {
+        match tree.nodes[index].parent {
+            Some(parent) => index = parent,
+            None => return false,
+        }
+    }
+    index == outer
 }
 
 /// Whether such an element stands in a menu or a list that opens, mostly.
@@ -383,6 +406,70 @@ async fn innermost(app: &App, top: &Arc<str>, point: Point) -> Result<Option<Arc
         }
     }
     Ok((here != *top).then_some(here))
+}
+
+/// The same of toolkits that find the first child at a place, and not the one that is painted last: GTK 3 and
+/// Qt 5. What takes clicks and lies over the first is the answer.
+async fn topmost(app: &App, top: &Arc<str>, point: Point) -> Result<Option<Arc<str>>, Fault> {
+    let mut found = innermost(app, top, point).await?;
+    // What lies over something may be lain over itself.
+    for _ in 0..8 {
+        let Some(path) = &found else { break };
+        let mut over = None;
+        for pair in tree::lineage(app, path).await?.windows(2).rev() {
+            over = laid_over(app, &pair[1], &pair[0], point).await?;
+            if over.is_some() {
+                break;
+            }
+        }
+        match over {
+            Some(over) => found = Some(over),
+            None => break,
+        }
+    }
+    Ok(found)
+}
+
+/// Lists have more children than this, which do not lie over each other.
+const MOST_LATER: usize = 100;
+
+/// What takes clicks at a point among the children of `parent` that are painted after `child`.
+async fn laid_over(
+    app: &App,
+    parent: &Arc<str>,
+    child: &Arc<str>,
+    point: Point,
+) -> Result<Option<Arc<str>>, Fault> {
+    let children = tree::children(app, parent).await?;
+    let Some(place) = children.iter().position(|other| other == child) else { return Ok(None) };
+    let mut later: Vec<Raw> = children[place + 1..].iter().cloned().map(Raw::at).collect();
+    if MOST_LATER < later.len() {
+        return Ok(None);
+    }
+    learn(app, &mut later).await?;
+    let there = later.iter().rev().filter(|raw| {
+        raw.bits.has(SpiState::Showing) && raw.extents.is_some_and(|extents| extents.contains(point))
+    });
+    for raw in there {
+        let path = innermost(app, &raw.path, point).await?.unwrap_or_else(|| raw.path.clone());
+        let mut ends = [raw.clone(), Raw::at(path)];
+        learn(app, &mut ends[1..]).await?;
+        if ends.iter().any(|end| roles::role(end.role, end.bits).is_interactive()) {
+            let [_, end] = ends;
+            return Ok(Some(end.path));
+        }
+    }
+    Ok(None)
+}
+
+/// Asks elements what they are, whether they show and where.
+async fn learn(app: &App, elements: &mut [Raw]) -> Result<(), Fault> {
+    let mut work = VecDeque::new();
+    for (index, raw) in elements.iter().enumerate() {
+        let questions = [Question::Role, Question::State, Question::Extents];
+        work.extend(questions.map(|question| (index, raw.path.clone(), question)));
+    }
+    app.pump(&mut work, |index, question, reply, _| elements[index].learn(question, reply)).await
 }
 
 fn share(call: &Call) -> Duration {

@@ -277,7 +277,6 @@ pub fn states(role: Role, bits: Bits, shows: bool) -> States {
         (State::Busy, SpiState::Busy),
         (State::Collapsed, SpiState::Collapsed),
         (State::Defunct, SpiState::Defunct),
-        (State::Editable, SpiState::Editable),
         (State::Expandable, SpiState::Expandable),
         (State::Expanded, SpiState::Expanded),
         (State::Focusable, SpiState::Focusable),
@@ -295,6 +294,8 @@ pub fn states(role: Role, bits: Bits, shows: bool) -> States {
     let derived = [
         (State::Checkable, checks || bits.has(SpiState::Checkable)),
         (State::Checked, on),
+        // Qt 5 says both of a line that is read-only.
+        (State::Editable, bits.has(SpiState::Editable) && !bits.has(SpiState::ReadOnly)),
         (State::Enabled, enabled),
         (State::Pressed, !toggles && bits.has(SpiState::Pressed)),
         (State::ReadOnly, bits.has(SpiState::ReadOnly) || field && !bits.has(SpiState::Editable)),

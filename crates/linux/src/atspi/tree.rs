@@ -343,7 +343,7 @@ pub fn is_own(app: &App, (bus, path): &Ref<'_>) -> bool {
 }
 
 /// An element and all above it, up to its top-level element; empty when that cannot be reached.
-async fn lineage(app: &App, path: &Arc<str>) -> Result<Vec<Arc<str>>, Fault> {
+pub async fn lineage(app: &App, path: &Arc<str>) -> Result<Vec<Arc<str>>, Fault> {
     let mut line = vec![path.clone()];
     for _ in 0..200 {
         let reply = app.put(&line[line.len() - 1], Question::Parent).await?;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// The size of the screen.
+/// The size of the screen, which is its first mode.
 pub const SIZE: (i32, i32) = (1280, 1024);
 
 /// The driver's axes go from 0 to here.
@@ -32,6 +32,11 @@ pub enum Kind {
 impl Xorg {
     /// Starts one with these devices; `None`, said aloud, where that cannot be.
     pub fn start(test: &str, devices: &[(&str, Kind)]) -> Option<Xorg> {
+        Xorg::with_room(test, SIZE, devices)
+    }
+
+    /// The same with room for more monitors to be plugged in.
+    pub fn with_room(test: &str, room: (i32, i32), devices: &[(&str, Kind)]) -> Option<Xorg> {
         let program = Path::new("/usr/lib/xorg/Xorg");
         if !program.exists() || !rustix::process::geteuid().is_root() {
             let missing = !program.exists() && std::env::var_os("REQUIRE_DESKTOP").is_some();
@@ -41,7 +46,7 @@ impl Xorg {
         }
         let folder = std::env::temp_dir().join(format!("deskhand-xorg-{test}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("xorg.conf"), configuration(&folder, devices)).unwrap();
+        std::fs::write(folder.join("xorg.conf"), configuration(&folder, room, devices)).unwrap();
         let mut server = Command::new(program)
             .args(["-displayfd", "1", "-noreset", "-nolisten", "tcp", "-config"])
             .arg(folder.join("xorg.conf"))
@@ -80,8 +85,8 @@ impl Drop for Xorg {
     }
 }
 
-fn configuration(folder: &Path, devices: &[(&str, Kind)]) -> String {
-    let (width, height) = SIZE;
+fn configuration(folder: &Path, room: (i32, i32), devices: &[(&str, Kind)]) -> String {
+    let ((width, height), (across, down)) = (SIZE, room);
     let mut text = format!(
         r#"
 Section "ServerFlags"
@@ -105,8 +110,8 @@ Section "Screen"
   DefaultDepth 24
   SubSection "Display"
     Depth 24
-    Modes "{width}x{height}"
-    Virtual {width} {height}
+    Modes "{width}x{height}" "1024x768"
+    Virtual {across} {down}
   EndSubSection
 EndSection
 "#

@@ -6,7 +6,7 @@
 
 use super::forms::{self, Form};
 use crate::x11::link::{Link, X, failed, is_x_error};
-use deskhand_core::clipboard::{Fetched, Kind, Offer, Selection};
+use deskhand_core::clipboard::{Fetched, Kind, Offer, Owner, Selection};
 use deskhand_core::{Call, Code, Error, Result};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
@@ -81,7 +81,7 @@ impl Readers {
         self.with(call, selection, |asking| {
             let Some(offer) = asking.offer()? else { return Ok(None) };
             if offer.secret {
-                return Err(secret(asking.who()));
+                return Err(secret(asking.who().as_ref().map(Owner::to_string)));
             }
             asking.fetch(&offer.formats, kind, most)
         })
@@ -433,20 +433,20 @@ impl Asking<'_> {
     }
 
     /// The owner as people know it: the program's name and number.
-    fn who(&self) -> Option<String> {
+    fn who(&self) -> Option<Owner> {
         if !self.reader.knows_owners || self.owner == 0 {
             return None;
         }
         let pid = process_of(self.x, self.owner)?;
         if pid == std::process::id() {
-            return Some("Deskhand".to_owned());
+            return Some(Owner { name: "Deskhand".to_owned(), pid: None });
         }
         let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-        Some(format!("{} ({pid})", name.trim()))
+        Some(Owner { name: name.trim().to_owned(), pid: Some(pid) })
     }
 
     fn title(&self) -> String {
-        self.who().unwrap_or_else(|| "The application that owns the clipboard".to_owned())
+        self.who().map_or_else(|| "The application that owns the clipboard".to_owned(), |who| who.to_string())
     }
 
     fn silent(&self, error: &Error) -> Error {

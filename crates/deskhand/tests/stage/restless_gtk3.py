@@ -1,6 +1,6 @@
 """A window that does what lets actions fail, when it is told to: covers, reorders, takes the keyboard, goes away.
 
-    /usr/bin/python3 restless.py LOG     orders on standard input, as stage_orders.py has them
+    /usr/bin/python3 restless_gtk3.py LOG     orders on standard input, as stage_orders.py has them
 """
 
 import gi
