@@ -5,7 +5,8 @@ use super::client::Client;
 use super::session::have;
 use deskhand_core::Call;
 use serde_json::Value;
-use std::path::PathBuf;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
@@ -15,6 +16,8 @@ pub struct Office {
     pub home: PathBuf,
     pub folder: PathBuf,
     pub service: Option<Child>,
+    /// A session bus of its own, and its address.
+    bus: Option<(Child, String)>,
 }
 
 impl Office {
@@ -30,7 +33,13 @@ impl Office {
         for name in ["50%25 #ü.txt", "plain.txt", "third one.md"] {
             std::fs::write(folder.join(name), name).unwrap();
         }
-        Some(Office { desktop: PrivateDesktop::start(&["--size", "1100x800"]), home, folder, service: None })
+        Some(Office {
+            desktop: PrivateDesktop::start(&["--size", "1100x800"]),
+            home,
+            folder,
+            service: None,
+            bus: None,
+        })
     }
 
     /// Starts the one file manager that is to answer, so that the bus starts no other.
@@ -53,12 +62,44 @@ impl Office {
         call.until("waiting for the file manager", || Ok(asks().then_some(()))).unwrap();
     }
 
+    /// Gives the servers a session bus on which nobody shows files and nobody is started for it: the one of the
+    /// desktop starts whatever file manager the machine has.
+    pub fn without_service(&mut self) {
+        let (config, services) = (self.home.join("bus.conf"), self.home.join("services"));
+        std::fs::create_dir_all(&services).unwrap();
+        let accessibility = "org.a11y.Bus.service";
+        let installed = Path::new("/usr/share/dbus-1/services").join(accessibility);
+        std::fs::copy(installed, services.join(accessibility)).unwrap();
+        let rules = format!(
+            "<busconfig><type>session</type><listen>unix:tmpdir=/tmp</listen><servicedir>{}</servicedir>\
+             <policy context=\"default\"><allow send_destination=\"*\"/><allow receive_sender=\"*\"/>\
+             <allow own=\"*\"/></policy></busconfig>",
+            services.display()
+        );
+        std::fs::write(&config, rules).unwrap();
+        let mut command = self.desktop.command("dbus-daemon");
+        command.arg("--config-file").arg(config).args(["--nofork", "--print-address=1"]);
+        let mut daemon = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut address = String::new();
+        BufReader::new(daemon.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        let address = address.trim().to_owned();
+        let mut command = self.desktop.command("gdbus");
+        command.env("DBUS_SESSION_BUS_ADDRESS", &address);
+        command.args(["call", "--session", "-d", "org.a11y.Bus", "-o", "/org/a11y/bus"]);
+        command.args(["-m", "org.freedesktop.DBus.Properties.Set", "org.a11y.Status", "IsEnabled", "<true>"]);
+        assert!(command.stdout(Stdio::null()).status().unwrap().success());
+        self.bus = Some((daemon, address));
+    }
+
     /// A client of a server with these options.
     pub fn client(&self, options: &[&str]) -> Client {
         let command = |program: &str| {
             let mut command = self.desktop.command(program);
             // GTK 2 needs a module for accessibility, which sessions load.
             command.env("HOME", &self.home).env("GTK_MODULES", "gail:atk-bridge");
+            if let Some((_, address)) = &self.bus {
+                command.env("DBUS_SESSION_BUS_ADDRESS", address);
+            }
             command
         };
         Client::with_options(command, options)
@@ -67,9 +108,10 @@ impl Office {
 
 impl Drop for Office {
     fn drop(&mut self) {
-        if let Some(service) = &mut self.service {
-            service.kill().ok();
-            service.wait().ok();
+        let bus = self.bus.take().map(|(daemon, _)| daemon);
+        for mut child in self.service.take().into_iter().chain(bus) {
+            child.kill().ok();
+            child.wait().ok();
         }
         std::fs::remove_dir_all(&self.home).ok();
     }

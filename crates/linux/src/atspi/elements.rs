@@ -1,7 +1,7 @@
 //! The capability itself: trees of many applications, and acting on single elements.
 
 use super::bus::{
-    self, ACTION, App, COMPONENT, EDITABLE_TEXT, Fault, Question, SCREEN, SELECTION, TEXT, VALUE,
+    self, ACCESSIBLE, ACTION, App, COMPONENT, EDITABLE_TEXT, Fault, Question, SCREEN, SELECTION, TEXT, VALUE,
 };
 use super::bus::{Toolkit, number, text, wait, within};
 use super::extents::Scene;
@@ -701,6 +701,27 @@ fn agreed(reply: bus::Reply, id: &ElementId, refusal: impl FnOnce() -> Error) ->
         Ok(false) => Err(refusal()),
         // Some methods answer nothing.
         Ok(true) | Err(_) => Ok(()),
+    }
+}
+
+impl Atspi {
+    /// Selects an element among the children of what it lies in, and nothing else there.
+    pub fn select(&self, call: &Call, id: &ElementId) -> Result<()> {
+        let live = self.live(call)?;
+        self.with(call, &live, id, "selecting an element", async |app, path| {
+            let fault = |fault| failed(fault, id);
+            let refused = || {
+                Error::new(Code::ElementNotActionable, "The application did not select the element.")
+                    .remedy("Click it.")
+            };
+            about(app, path, id).await?;
+            let line = tree::lineage(app, path).await.map_err(fault)?;
+            let parent = line.get(1).ok_or_else(refused)?;
+            let index = app.ask(path, ACCESSIBLE, "GetIndexInParent", &()).await.map_err(fault)?;
+            let index: i32 = index.body().deserialize().map_err(|_| refused())?;
+            agreed(app.ask(parent, SELECTION, "ClearSelection", &()).await, id, refused)?;
+            agreed(app.ask(parent, SELECTION, "SelectChild", &index).await, id, refused)
+        })
     }
 }
 
