@@ -103,7 +103,7 @@ pub struct Client {
     pub name: Mutex<String>,
     /// The session that it has anyway.
     pub session: Arc<Session>,
-    /// How the person behind it is asked, if they can be.
+    /// How the person behind it is asked, if they can be; a call may know a nearer way.
     pub asker: Mutex<Option<Arc<dyn Ask>>>,
     server: Arc<Server>,
     outbox: Mutex<Option<Arc<dyn Outbox>>>,
@@ -194,9 +194,15 @@ pub struct Prepared {
     /// The client's own earlier change that a read has to follow.
     follow: Option<u64>,
     progress: Option<Progress>,
+    asker: Option<Arc<dyn Ask>>,
 }
 
 impl Prepared {
+    /// The person is asked about it this way, and not as about the client's other calls.
+    pub fn with_asker(self, asker: Arc<dyn Ask>) -> Prepared {
+        Prepared { asker: Some(asker), ..self }
+    }
+
     /// The client wants to know how far it has come.
     pub fn with_progress(self, progress: Progress) -> Prepared {
         Prepared { progress: Some(progress), ..self }
@@ -229,6 +235,8 @@ pub struct Context<'a> {
     pub correlation: String,
     /// How to tell the client how far it has come, if it wants to know.
     pub progress: Option<Progress>,
+    /// How the person is asked, if they can be.
+    asker: Option<Arc<dyn Ask>>,
     /// The arguments, where the person may be asked about them.
     asked: Value,
     /// The rules by which the person was asked about this call, and agreed.
@@ -320,6 +328,7 @@ impl Server {
             correlation,
             follow,
             progress: None,
+            asker: None,
         })
     }
 
@@ -358,7 +367,8 @@ impl Server {
     }
 
     fn run_unless(&self, refusal: Option<Error>, prepared: Prepared) -> Result<Reply> {
-        let Prepared { row, bound, arguments, asked, call, client, correlation, follow, progress } = prepared;
+        let Prepared { row, bound, arguments, asked, call, client, correlation, follow, progress, asker } =
+            prepared;
         let started = Instant::now();
         let effect = bound.as_ref().map_or(row.effect, |bound| bound.effect);
         let session = bound.as_ref().ok().and_then(|bound| bound.session.as_deref());
@@ -374,6 +384,7 @@ impl Server {
             session: &in_use,
             correlation,
             progress,
+            asker: asker.or_else(|| client.asker.lock().unwrap_or_else(PoisonError::into_inner).clone()),
             asked,
             agreed: Mutex::default(),
         };
@@ -504,6 +515,7 @@ impl Context<'_> {
             session: other.as_deref().unwrap_or(self.session),
             correlation: format!("{}.{place}", self.correlation),
             progress: self.progress.clone(),
+            asker: self.asker.clone(),
             asked,
             // A person who agreed to the whole has not seen what each part comes to.
             agreed: Mutex::default(),
@@ -533,10 +545,10 @@ impl Context<'_> {
         if agreed().iter().any(|other| other == rule) {
             return Ok(());
         }
-        let asker = self.client.asker.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let asker = self.asker.as_deref();
         self.aside(|| {
             let patience = config.consent_patience;
-            consent::require(asker.as_deref(), &self.call, row, effect, rule, &self.asked, patience)
+            consent::require(asker, &self.call, row, effect, rule, &self.asked, patience)
         })?;
         agreed().push(rule.to_owned());
         Ok(())

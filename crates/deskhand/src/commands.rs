@@ -57,7 +57,7 @@ pub fn serve(arguments: ServeArguments) -> Result<ExitCode, Failure> {
     let options = mcp::Options { profile, longest_line: arguments.max_line_bytes, ..mcp::Options::default() };
     if arguments.http.http || arguments.http.unix.is_some() {
         let with_stdio = arguments.http.stdio.then(|| options.clone());
-        deskhand::http::run(&server, arguments.http.options(options), with_stdio)
+        deskhand::http::run(&server, arguments.http.options(options)?, with_stdio)
             .map_err(Failure::Refused)?;
     } else {
         mcp::serve_stdio(&server, options).map_err(|error| {

@@ -492,6 +492,11 @@ impl Intake {
                 }),
                 None => prepared,
             };
+            // The question is asked where the call came from, so that its client knows what it is about.
+            let prepared = match self.client.asker.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
+                true => prepared.with_asker(Arc::new(Elicitation::on(&self.wire, place))),
+                false => prepared,
+            };
             let number = self.wire.await_answer(id, place, Some(prepared.cancellation()));
             let mut request = CallToolRequest::new(CallToolRequestParams::new(name));
             request.extensions.insert(Slot(Arc::new((
@@ -513,7 +518,8 @@ impl Intake {
         if method == "initialize" {
             let params = with_defaults(params.unwrap_or_default());
             self.wire.agree(&params);
-            let asker = asks_forms(&params).then(|| Arc::new(Elicitation(self.wire.clone())) as Arc<dyn Ask>);
+            let asker = || Arc::new(Elicitation::on(&self.wire, place)) as Arc<dyn Ask>;
+            let asker = asks_forms(&params).then(asker);
             *self.client.asker.lock().unwrap_or_else(PoisonError::into_inner) = asker;
             if let Some(name) = params["clientInfo"]["name"].as_str() {
                 name.clone_into(&mut self.client.name.lock().unwrap_or_else(PoisonError::into_inner));
@@ -556,11 +562,22 @@ fn asks_forms(params: &Value) -> bool {
 }
 
 /// Asks the user of a client through `elicitation/create`.
-struct Elicitation(Arc<Wire>);
+struct Elicitation {
+    wire: Arc<Wire>,
+    /// By which way of the client: it falls to the general one when this one is closed.
+    exchange: u64,
+}
+
+impl Elicitation {
+    fn on(wire: &Arc<Wire>, place: Place) -> Elicitation {
+        Elicitation { wire: wire.clone(), exchange: place.exchange }
+    }
+}
 
 impl Ask for Elicitation {
     fn ask(&self, call: &Call, question: &str) -> Result<Answer> {
-        let (id, answers) = self.0.ask(
+        let (id, answers) = self.wire.ask(
+            self.exchange,
             "elicitation/create",
             &json!({
                 "message": question,
@@ -572,7 +589,7 @@ impl Ask for Elicitation {
             }),
         );
         let answer = call.until("waiting for the person's answer", || Ok(answers.try_recv().ok()));
-        let answer = answer.inspect_err(|error| self.0.unask(&id, &error.message))?;
+        let answer = answer.inspect_err(|error| self.wire.unask(self.exchange, &id, &error.message))?;
         let Some(result) = answer.get("result") else {
             let why =
                 answer.pointer("/error/message").and_then(Value::as_str).unwrap_or("It did not say why.");
@@ -755,19 +772,19 @@ impl Wire {
     }
 
     /// Asks the client something. Its answer, with a `result` or an `error`, comes through the channel.
-    fn ask(&self, method: &str, params: &Value) -> (String, std::sync::mpsc::Receiver<Value>) {
+    fn ask(&self, exchange: u64, method: &str, params: &Value) -> (String, std::sync::mpsc::Receiver<Value>) {
         let (tell, answers) = std::sync::mpsc::channel();
         let mut open = self.open();
         open.last_question += 1;
         let id = format!("deskhand-{}", open.last_question);
         open.questions.insert(id.clone(), tell);
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        self.put(&open, 0, Line::from(request.to_string()));
+        self.put(&open, exchange, Line::from(request.to_string()));
         (id, answers)
     }
 
     /// Gives up a question, so that the client need not show it any longer.
-    fn unask(&self, id: &str, reason: &str) {
+    fn unask(&self, exchange: u64, id: &str, reason: &str) {
         let mut open = self.open();
         if open.questions.remove(id).is_some() {
             let notice = json!({
@@ -775,7 +792,7 @@ impl Wire {
                 "method": "notifications/cancelled",
                 "params": { "requestId": id, "reason": reason },
             });
-            self.put(&open, 0, Line::from(notice.to_string()));
+            self.put(&open, exchange, Line::from(notice.to_string()));
         }
     }
 
