@@ -27,13 +27,13 @@ use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use places::{Place, Places};
 use serde_json::json;
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use places::{Place, Places};
 use streams::Kept;
 use token::Token;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -445,9 +445,8 @@ async fn first_byte(stream: &tokio::net::UnixStream) -> Option<u8> {
     let mut first = [0];
     loop {
         stream.readable().await.ok()?;
-        let peeked = stream.try_io(tokio::io::Interest::READABLE, || {
-            Ok(recv(stream, &mut first[..], RecvFlags::PEEK)?.1)
-        });
+        let peeked = stream
+            .try_io(tokio::io::Interest::READABLE, || Ok(recv(stream, &mut first[..], RecvFlags::PEEK)?.1));
         match peeked {
             Ok(read) => return (0 < read).then_some(first[0]),
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}

@@ -215,8 +215,7 @@ struct Fault {
 
 impl Kind {
     fn of(arg: &Arg) -> Kind {
-        let numbers =
-            [TypeId::of::<u16>(), TypeId::of::<u32>(), TypeId::of::<u64>(), TypeId::of::<usize>()];
+        let numbers = [TypeId::of::<u16>(), TypeId::of::<u32>(), TypeId::of::<u64>(), TypeId::of::<usize>()];
         let optional = arg.get_num_args().is_some_and(|range| range.min_values() == 0);
         match arg.get_action() {
             ArgAction::SetTrue | ArgAction::SetFalse | ArgAction::Count => Kind::Switch,

@@ -114,7 +114,8 @@ impl Hosts {
                         || port == usual
                             && host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok()
                 };
-                names.iter().any(|name| name.eq_ignore_ascii_case(host)) || any_address.is_some_and(is_address)
+                names.iter().any(|name| name.eq_ignore_ascii_case(host))
+                    || any_address.is_some_and(is_address)
             }
         }
     }
@@ -177,7 +178,8 @@ impl Guard {
             Err(refusal) => match self.guesses.take(peer) {
                 Ok(()) => Err(refusal),
                 Err(wait) => {
-                    let message = "Too many requests without the right token came from this address; wait a moment.";
+                    let message =
+                        "Too many requests without the right token came from this address; wait a moment.";
                     Err(Refusal { slow: SLOW, ..Refusal::too_many(message, wait) })
                 }
             },
@@ -429,9 +431,8 @@ mod tests {
     fn who_tries_tokens_takes_nothing_from_others() {
         let guard = guard(&Options::default());
         let host = ("host", "127.0.0.1:3457");
-        let tried = |number, token| {
-            status_for(&guard, peer(number), "POST /", &[host, ("authorization", token)])
-        };
+        let tried =
+            |number, token| status_for(&guard, peer(number), "POST /", &[host, ("authorization", token)]);
         let statuses: Vec<u16> = (0..30).map(|_| tried(1, "Bearer wrong")).collect();
         assert_eq!(statuses[..10], [401; 10]);
         assert!(statuses[11..].contains(&429), "{statuses:?}");

@@ -115,7 +115,13 @@ impl Kept {
         Arc::new(Kept { most_bytes, most, bytes, count, order: Mutex::default() })
     }
 
-    fn add(self: &Arc<Kept>, pieces: Vec<Bytes>, streams: &Weak<Streams>, stream: u64, number: u64) -> Arc<Message> {
+    fn add(
+        self: &Arc<Kept>,
+        pieces: Vec<Bytes>,
+        streams: &Weak<Streams>,
+        stream: u64,
+        number: u64,
+    ) -> Arc<Message> {
         let message = Arc::new(Message { pieces, kept: Some(self.clone()) });
         self.bytes.fetch_add(message.len(), Ordering::Relaxed);
         let count = self.count.fetch_add(1, Ordering::Relaxed) + 1;
@@ -133,7 +139,8 @@ impl Kept {
     /// called by who has any session's streams locked.
     fn shrink(&self) {
         let too_much = || {
-            self.most_bytes < self.bytes.load(Ordering::Relaxed) || self.most < self.count.load(Ordering::Relaxed)
+            self.most_bytes < self.bytes.load(Ordering::Relaxed)
+                || self.most < self.count.load(Ordering::Relaxed)
         };
         while too_much() {
             let mut order = self.order.lock().unwrap_or_else(PoisonError::into_inner);

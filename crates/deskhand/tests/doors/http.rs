@@ -33,9 +33,13 @@ fn token_file() -> PathBuf {
 
 impl Served {
     pub fn start(change: impl FnOnce(&mut Options)) -> Served {
+        Served::with(Config::default(), change)
+    }
+
+    pub fn with(config: Config, change: impl FnOnce(&mut Options)) -> Served {
         log::silence();
         let (desktop, reached) = stand_in::desktop();
-        let server = Server::new(desktop, Config::default());
+        let server = Server::new(desktop, config);
         let mut options =
             Options { port: 0, access: Access::Token(Some(token_file())), ..Options::default() };
         change(&mut options);
@@ -304,6 +308,8 @@ fn without_a_token_only_what_was_said_to_be_open_is_open() {
     let (_, stop) = watch::channel(false);
     let error = Doors::open(served.server.clone(), elsewhere, stop).err().unwrap();
     assert!(error.message.contains("not encrypted"), "{error}");
+    let remedy = error.detail.remedy.unwrap();
+    assert!(remedy.contains("--tls-cert") && remedy.contains("ssh -L"), "{remedy}");
 }
 
 #[test]
@@ -401,7 +407,8 @@ fn connections_and_requests_are_counted() {
         assert_eq!(connection.send("GET /health", &served.headers(), "").status, 200);
     }
     let mut third = served.open();
-    assert_eq!(third.answer().status, 503);
+    let refused = third.answer();
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")));
     drop(first);
     let again = Instant::now();
     while served.open().send("GET /health", &served.headers(), "").status != 200 {
@@ -411,6 +418,40 @@ fn connections_and_requests_are_counted() {
     let statuses: Vec<u16> =
         (0..20).map(|_| served.open().send("GET /health", &served.headers(), "").status).collect();
     assert!(statuses.starts_with(&[200, 200, 200]) && statuses.contains(&429), "{statuses:?}");
+}
+
+#[test]
+fn who_has_no_token_keeps_nobody_out() {
+    let served = Served::start(|options| options.limits.connections = 3);
+    let host = format!("Host: {}\r\nContent-Type: application/json\r\n", served.address);
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    // Idle ones, and one that is known.
+    let mut strangers: Vec<Connection> = (0..2).map(|_| served.open()).collect();
+    assert_eq!(strangers[1].send("GET /health", &host, "").status, 200);
+    let mut known = served.open();
+    assert_eq!(known.send("POST /", &served.headers(), body).status, 200);
+    for _ in 0..5 {
+        let mut other = served.open();
+        assert_eq!(other.send("POST /", &served.headers(), body).status, 200);
+    }
+    assert!(strangers[0].is_closed(), "the oldest made place");
+    assert_eq!(known.send("POST /", &served.headers(), body).status, 200);
+    // Tokens are tried, and the answers come slowly; who has the right one notices nothing.
+    let wrong = format!("{host}Authorization: Bearer {}\r\n", "0".repeat(64));
+    for _ in 0..10 {
+        assert_eq!(served.open().send("POST /", &wrong, body).status, 401);
+    }
+    let began = Instant::now();
+    let mut trying = served.open();
+    trying
+        .write(format!("POST / HTTP/1.1\r\n{wrong}Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes());
+    for _ in 0..20 {
+        assert_eq!(known.send("POST /", &served.headers(), body).status, 200);
+    }
+    let good = began.elapsed();
+    let refused = trying.answer();
+    assert_eq!((refused.status, refused.header("retry-after")), (429, Some("1")), "{refused:?}");
+    assert!(good < began.elapsed() && Duration::from_millis(900) < began.elapsed(), "{good:?}");
 }
 
 #[test]

@@ -6,6 +6,8 @@ mod connection;
 mod http;
 mod process;
 mod python;
+mod settings;
 mod stand_in;
 mod streamable;
+mod tls;
 mod transcripts;
