@@ -156,7 +156,10 @@ impl Settings {
     fn beside(mut self, given: &ArgMatches) -> Result<Settings, Error> {
         let serve = serve();
         let is_given = |id: &str| {
-            matches!(given.value_source(id), Some(ValueSource::CommandLine | ValueSource::EnvVariable))
+            let named =
+                matches!(given.value_source(id), Some(ValueSource::CommandLine | ValueSource::EnvVariable));
+            // A variable may say that a switch is off, which is in nothing's way.
+            named && !matches!(given.try_get_one::<bool>(id), Ok(Some(false)))
         };
         for (arg, long) in options(&serve) {
             for other in serve.get_arg_conflicts_with(arg) {

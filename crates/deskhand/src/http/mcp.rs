@@ -362,7 +362,7 @@ fn stream(hall: &Arc<Hall>, headers: &HeaderMap) -> Result<Response<Content>, Re
 fn go_on(streams: &Streams, seen: &str) -> Result<Reader, Refusal> {
     let parts = seen.split_once('-');
     let parts = parts.and_then(|(stream, number)| Some((stream.parse().ok()?, number.parse().ok()?)));
-    let Some((stream, number)) = parts.filter(|(stream, _)| streams.has_had(*stream)) else {
+    let Some((stream, number)) = parts.filter(|(stream, number)| streams.has_had(*stream, *number)) else {
         let message = format!("The Last-Event-ID {seen:?} is none that this session has sent.");
         return Err(Refusal::new(StatusCode::BAD_REQUEST, message));
     };

@@ -182,9 +182,10 @@ impl Streams {
         number
     }
 
-    /// Whether there is such a stream, or was.
-    pub fn has_had(&self, stream: u64) -> bool {
-        stream <= self.locked().last
+    /// Whether there was such an event in a stream, as far as that is known of streams that are gone.
+    pub fn has_had(&self, stream: u64, number: u64) -> bool {
+        let all = self.locked();
+        all.streams.get(&stream).map_or(stream <= all.last, |stream| number <= stream.last)
     }
 
     /// Whether everything is there that came in a stream after an event.

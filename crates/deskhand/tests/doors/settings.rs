@@ -75,6 +75,12 @@ fn an_option_takes_the_place_of_what_it_cannot_be_with() {
     let (code, text) = home.print(&["--display", ":7", "--token-file", "/tmp/t"], &[]);
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("# virtual is not set") && text.contains("no-auth = false  # default"), "{text}");
+    let off = Home::with("off", "token-file = \"/tmp/t\"\n");
+    let (_, text) = off.print(&[], &[("DESKHAND_NO_AUTH", "0")]);
+    assert!(
+        text.contains("token-file = \"/tmp/t\"  # file, line 1"),
+        "a switch that is off is in nothing's way: {text}"
+    );
     let both = Home::with("both", "display = \":1\"\nvirtual = true\n");
     let (code, text) = both.print(&[], &[]);
     assert_eq!(code, Some(2));

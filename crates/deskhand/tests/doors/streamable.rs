@@ -494,7 +494,7 @@ fn an_answer_that_is_not_kept_any_more_is_said_to_be_lost() {
     assert!(body.contains(&format!("the event {start} is not kept")), "{body}");
     // Who has seen all of it has lost nothing.
     assert_eq!(go_on(&first, &end).0, 200);
-    for unknown in ["99-1", "x", "1", "-1-1"] {
+    for unknown in ["99-1", "0-99", "x", "1", "-1-1"] {
         assert_eq!(go_on(&first, unknown).0, 400, "{unknown}");
     }
     // What belongs to no request goes on with what is there, and shows the gap.
