@@ -541,11 +541,11 @@ fn connections_and_requests_are_counted() {
 
 #[test]
 fn who_has_no_token_keeps_nobody_out() {
-    let served = Served::start(|options| options.limits.connections = 3);
+    let served = Served::start(|options| options.limits.connections = 8);
     let host = format!("Host: {}\r\nContent-Type: application/json\r\n", served.address);
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     // Idle ones, and one that is known.
-    let mut strangers: Vec<Connection> = (0..2).map(|_| served.open()).collect();
+    let mut strangers: Vec<Connection> = (0..7).map(|_| served.open()).collect();
     assert_eq!(strangers[1].send("GET /health", &host, "").status, 200);
     let mut known = served.open();
     assert_eq!(known.send("POST /", &served.headers(), body).status, 200);
