@@ -312,18 +312,17 @@ impl Doors {
     pub async fn serve(self) -> std::io::Result<()> {
         let listener = TcpListener::from_std(self.listener)?;
         let (hall, tls) = (self.hall, self.tls);
-        let (listener, own) = (&listener, &hall);
-        let accept = move || async move { listener.accept().await };
+        let accept = async move || listener.accept().await;
         serve_door(&hall, accept, |(stream, peer)| {
             let _ = stream.set_nodelay(true);
             #[cfg(target_os = "linux")]
             {
                 // A peer that has vanished without a word is noticed.
                 let _ = rustix::net::sockopt::set_socket_keepalive(&stream, true);
-                let patience = u32::try_from(own.options.limits.write.as_millis()).unwrap_or(u32::MAX);
+                let patience = u32::try_from(hall.options.limits.write.as_millis()).unwrap_or(u32::MAX);
                 let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, patience);
             }
-            receive(own.clone(), stream, peer.ip(), tls.clone())
+            receive(hall.clone(), stream, peer.ip(), tls.clone())
         })
         .await;
         Ok(())
@@ -331,9 +330,9 @@ impl Doors {
 }
 
 /// Attends to who comes to a door, until all is to end.
-async fn serve_door<C, A: Future<Output = std::io::Result<C>>, F: Future<Output = ()> + Send + 'static>(
+async fn serve_door<C, F: Future<Output = ()> + Send + 'static>(
     hall: &Hall,
-    accept: impl Fn() -> A,
+    accept: impl AsyncFn() -> std::io::Result<C>,
     attend: impl Fn(C) -> F,
 ) {
     let mut stop = hall.stop.clone();
@@ -356,6 +355,8 @@ async fn serve_door<C, A: Future<Output = std::io::Result<C>>, F: Future<Output 
             },
         }
     }
+    // The door is closed before those inside are waited for.
+    drop(accept);
     hall.shared.sessions.end();
     let _ = tokio::time::timeout(GRACE, async { while connections.join_next().await.is_some() {} }).await;
 }
@@ -369,8 +370,19 @@ async fn told(stop: &mut watch::Receiver<bool>) {
 #[cfg(unix)]
 struct Socket {
     listener: tokio::net::UnixListener,
-    path: PathBuf,
+    file: SocketFile,
     hall: Arc<Hall>,
+}
+
+/// The file of a socket, removed when nobody listens any more and not later: another server may make its own then.
+#[cfg(unix)]
+struct SocketFile(PathBuf);
+
+#[cfg(unix)]
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
 }
 
 #[cfg(unix)]
@@ -400,14 +412,16 @@ impl Socket {
         let listener = bound.map_err(failed)?;
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
         log::line("info", "socket", json!({ "path": path.display().to_string() }));
-        Ok(Socket { listener, path, hall })
+        Ok(Socket { listener, file: SocketFile(path), hall })
     }
 
     async fn serve(self) {
-        let (hall, listener) = (self.hall, &self.listener);
-        let accept = move || async move { Ok(listener.accept().await?.0) };
+        let Socket { listener, file, hall } = self;
+        let accept = async move || {
+            let _listening = &file;
+            Ok(listener.accept().await?.0)
+        };
         serve_door(&hall, accept, |stream| receive_here(hall.clone(), stream)).await;
-        let _ = std::fs::remove_file(&self.path);
     }
 }
 
