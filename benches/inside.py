@@ -17,6 +17,7 @@ import tempfile
 import time
 
 from client import Refused, Server
+from doors import doors
 from peers import Deskhand, Harness, rivals
 from scenery import Scenery, interactive_page, page_of
 
@@ -800,5 +801,5 @@ def observe_changes(server, window, where, chosen, order="name"):
 if __name__ == "__main__":
     section, out = sys.argv[1:3]
     {"pictures": pictures, "elements": elements, "acting": acting, "steps": steps, "starting": starting,
-     "services": services, "observing": observing}[section]()
+     "services": services, "observing": observing, "doors": lambda: doors(row, say, resident)}[section]()
     pathlib.Path(out).write_text(json.dumps({"rows": ROWS, "notes": NOTES}), encoding="utf-8")

@@ -22,10 +22,11 @@ packages_applications=(
 # stages, and independent programs to check against.
 packages_tests=(
   copyq curl dunst gir1.2-ayatanaappindicator3-0.1 gir1.2-gtk-3.0 gir1.2-gtk-4.0 gjs i3-wm i3lock libatk-adaptor
-  libglib2.0-bin libnotify-bin nautilus network-manager-gnome parcellite pasystray pcmanfm pipewire pipewire-pulse
-  pulseaudio pulseaudio-utils python3-dbusmock python3-gi python3-gi-cairo python3-pyqt5 python3-xlib tesseract-ocr
-  tesseract-ocr-deu tesseract-ocr-eng thunar trayer wireplumber wmctrl x11-utils x11-xkb-utils x11-xserver-utils
-  xauth xclip xdotool xfce4-clipman xfce4-notifyd xfwm4 xsel xserver-xorg-core xserver-xorg-video-dummy
+  libglib2.0-bin libnotify-bin nautilus network-manager-gnome openssl parcellite pasystray pcmanfm pipewire
+  pipewire-pulse pulseaudio pulseaudio-utils python3-dbusmock python3-gi python3-gi-cairo python3-pyqt5 python3-xlib
+  tesseract-ocr tesseract-ocr-deu tesseract-ocr-eng thunar trayer wireplumber wmctrl x11-utils x11-xkb-utils
+  x11-xserver-utils xauth xclip xdotool xfce4-clipman xfce4-notifyd xfwm4 xsel xserver-xorg-core
+  xserver-xorg-video-dummy
 )
 
 # What packages are made with.
@@ -33,7 +34,7 @@ packages_packaging=(binutils dpkg-dev help2man python3)
 
 # What ./bench measures with and against: the system's Python has the bindings of accessibility.
 packages_bench=(
-  chromium gir1.2-gtk-3.0 gtk-3-examples imagemagick pulseaudio pulseaudio-utils python3-gi python3-gi-cairo
+  chromium gir1.2-gtk-3.0 gtk-3-examples imagemagick openssl pulseaudio pulseaudio-utils python3-gi python3-gi-cairo
   python3-pyatspi python3-pyqt5 python3-tk python3-venv python3-xlib tesseract-ocr tesseract-ocr-eng wmctrl
   x11-utils xclip xdotool
 )

@@ -48,6 +48,12 @@ impl Target {
                 _ => Err(wrong(text)),
             };
         }
+        if text.starts_with("https://") {
+            return Err(wrong(text).remedy(
+                "This bridge speaks no TLS. Run it on the machine of the server (ssh MACHINE deskhand connect), or \
+                 let the client speak to the server itself.",
+            ));
+        }
         let path = text.strip_prefix("unix:").unwrap_or(text);
         if path.contains("://") || path.is_empty() { Err(wrong(text)) } else { Ok(Target::Unix(path.into())) }
     }

@@ -106,7 +106,7 @@ pub struct Client {
     pub name: Mutex<String>,
     /// The session that it has anyway.
     pub session: Arc<Session>,
-    /// How the person behind it is asked, if they can be.
+    /// How the person behind it is asked, if they can be; a call may know a nearer way.
     pub asker: Mutex<Option<Arc<dyn Ask>>>,
     server: Arc<Server>,
     outbox: Mutex<Option<Arc<dyn Outbox>>>,

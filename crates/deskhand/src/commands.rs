@@ -22,6 +22,8 @@ use std::sync::{Arc, PoisonError};
 pub fn serve(arguments: ServeArguments) -> Result<ExitCode, Failure> {
     log::panics();
     let profile = arguments.profile.0;
+    let options = mcp::Options { profile, longest_line: arguments.max_line_bytes, ..mcp::Options::default() };
+    let doors = arguments.http.options(options.clone())?;
     let place = open(&arguments.place)?;
     let (desktop, session) = (place.desktop.clone(), &place.session);
     for note in &session.notes {
@@ -58,11 +60,9 @@ pub fn serve(arguments: ServeArguments) -> Result<ExitCode, Failure> {
     #[cfg(target_os = "linux")]
     keep_tray(&desktop);
     let server = Server::new(desktop, config);
-    let options = mcp::Options { profile, longest_line: arguments.max_line_bytes, ..mcp::Options::default() };
-    if arguments.http.http || arguments.http.unix.is_some() {
-        let with_stdio = arguments.http.stdio.then(|| options.clone());
-        deskhand::http::run(&server, arguments.http.options(options), with_stdio)
-            .map_err(Failure::Refused)?;
+    if doors.tcp || doors.unix.is_some() {
+        let with_stdio = arguments.http.stdio.then_some(options);
+        deskhand::http::run(&server, doors, with_stdio).map_err(Failure::Refused)?;
     } else {
         mcp::serve_stdio(&server, options).map_err(|error| {
             Failure::Refused(Error::backend("Standard input and output cannot be served.").because(error))

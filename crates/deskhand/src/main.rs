@@ -1,6 +1,7 @@
 //! The command line: `serve`, `install`, `connect`, `call`, `tools`, `doctor`, `desktop`, `demo`, `completions`.
 
 mod commands;
+mod settings;
 
 use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -70,6 +71,10 @@ Examples:
   deskhand serve --display :1 --read-only
   deskhand serve --deny type_text --deny applications
   deskhand serve --http                     JSON-RPC and MCP at 127.0.0.1:3457, for who has the token
+  deskhand serve --print-config             what holds, from options, variables and the configuration file
+
+Every option can stand in ~/.config/deskhand/config.toml, as in: port = 4000. Options go before variables of the
+environment, and these before the file.
 
 In a client's configuration:
   {\"mcpServers\": {\"deskhand\": {\"command\": \"deskhand\", \"args\": [\"serve\"]}}}")]
@@ -87,6 +92,12 @@ struct ServeArguments {
     #[arg(long, value_name = "BYTES", default_value_t = deskhand::mcp::lines::LONGEST_LINE,
         env = "DESKHAND_MAX_LINE_BYTES", hide_env_values = true, hide_short_help = true)]
     max_line_bytes: usize,
+    /// The configuration file, instead of ~/.config/deskhand/config.toml; /dev/null for none.
+    #[arg(long, value_name = "PATH", env = "DESKHAND_CONFIG", hide_env_values = true)]
+    config: Option<std::path::PathBuf>,
+    /// Print every setting and where it comes from, and serve nothing.
+    #[arg(long)]
+    print_config: bool,
 }
 
 /// Tell a client of Deskhand: put an entry into its configuration.
@@ -306,7 +317,7 @@ struct HttpArguments {
     /// Serve over HTTP: JSON-RPC at / and MCP at /mcp. Standard input and output are left alone then.
     #[arg(long, env = "DESKHAND_HTTP", hide_env_values = true, value_parser = FalseyValueParser::new())]
     http: bool,
-    /// Serve MCP, in lines, at this Unix socket, which only you can reach: for `deskhand connect`.
+    /// Serve at this Unix socket, which only you can reach: for `deskhand connect`, and for HTTP.
     #[arg(long, value_name = "PATH", env = "DESKHAND_UNIX", hide_env_values = true)]
     unix: Option<std::path::PathBuf>,
     /// Serve standard input and output as well.
@@ -334,6 +345,12 @@ struct HttpArguments {
         conflicts_with = "no_auth"
     )]
     token_file: Option<std::path::PathBuf>,
+    /// The certificate, in PEM, to serve HTTPS with; together with a token it lets other machines in.
+    #[arg(long, value_name = "PATH", env = "DESKHAND_TLS_CERT", hide_env_values = true)]
+    tls_cert: Option<std::path::PathBuf>,
+    /// The private key of the certificate, in PEM.
+    #[arg(long, value_name = "PATH", env = "DESKHAND_TLS_KEY", hide_env_values = true)]
+    tls_key: Option<std::path::PathBuf>,
     /// Ask for no token: every program of every user of this machine can then work the desktop.
     #[arg(long, env = "DESKHAND_NO_AUTH", hide_env_values = true, value_parser = FalseyValueParser::new())]
     no_auth: bool,
@@ -377,22 +394,36 @@ struct HttpArguments {
         hide_short_help = true
     )]
     max_connections: Option<usize>,
-    /// How many requests a second are answered, of all clients together.
+    /// How many requests a second are answered: of all clients with the token together, of each address without.
     #[arg(long, value_name = "N", env = "DESKHAND_RATE_LIMIT", hide_env_values = true, hide_short_help = true,
         value_parser = clap::value_parser!(u32).range(1..))]
     rate_limit: Option<u32>,
 }
 
 impl HttpArguments {
-    fn options(&self, mcp: deskhand::mcp::Options) -> deskhand::http::Options {
+    fn options(&self, mcp: deskhand::mcp::Options) -> Result<deskhand::http::Options, Failure> {
+        use deskhand::http::tls::Identity;
         use deskhand::http::{Access, Limits, Options};
         let limits = Limits::default();
-        Options {
+        let tls = match (&self.tls_cert, &self.tls_key) {
+            (Some(certificate), Some(key)) => {
+                Some(Identity { certificate: certificate.clone(), key: key.clone() })
+            }
+            (None, None) => None,
+            (Some(_), None) | (None, Some(_)) => {
+                return Err(Failure::Usage(
+                    Error::argument("TLS needs a certificate and its key.")
+                        .expected("both --tls-cert and --tls-key"),
+                ));
+            }
+        };
+        Ok(Options {
             host: self.host.clone(),
             port: self.port,
             access: if self.no_auth { Access::Anybody } else { Access::Token(self.token_file.clone()) },
             hosts: self.allow_host.clone(),
             origins: self.allow_origin.clone(),
+            tls,
             limits: Limits {
                 body: self.max_body_bytes.unwrap_or(limits.body),
                 bodies: limits.bodies.max(self.max_body_bytes.unwrap_or(0)),
@@ -404,7 +435,7 @@ impl HttpArguments {
             stateless: self.stateless,
             tcp: self.http,
             unix: self.unix.clone(),
-        }
+        })
     }
 }
 
@@ -644,7 +675,19 @@ fn main() -> ExitCode {
     if let Some(code) = deskhand_linux::x11::clipboard::keep_if_asked() {
         return code;
     }
-    let done = match Cli::parse().command {
+    run().unwrap_or_else(|failure| {
+        terminal::complain(&failure.to_string());
+        failure.code()
+    })
+}
+
+fn run() -> Result<ExitCode, Failure> {
+    let (cli, report) = settings::read()?;
+    match cli.command {
+        Command::Serve(arguments) if arguments.print_config => {
+            terminal::say(report.text().trim_end());
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Serve(arguments) => commands::serve(arguments),
         Command::Install(arguments) => commands::install(&arguments),
         Command::Connect(arguments) => commands::connect_to(arguments),
@@ -661,11 +704,7 @@ fn main() -> ExitCode {
             terminal::say(&String::from_utf8_lossy(&script));
             Ok(ExitCode::SUCCESS)
         }
-    };
-    done.unwrap_or_else(|failure| {
-        terminal::complain(&failure.to_string());
-        failure.code()
-    })
+    }
 }
 
 /// Why a command ends.

@@ -1,5 +1,5 @@
-//! The documented walk of plain JSON-RPC clients on a real desktop, with curl: launch a calculator, type
-//! `25+17=`, read what it shows.
+//! The documented examples of plain JSON-RPC clients on a real desktop, with curl, one test for each criterion: the
+//! requests are those of the document, with a calculator that there is and its name.
 
 #![cfg(target_os = "linux")]
 
@@ -7,7 +7,6 @@ mod stage;
 
 use deskhand_core::Call;
 use serde_json::{Value, json};
-use stage::session::have;
 use stage::{PrivateDesktop, Stage};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
@@ -21,15 +20,9 @@ struct Server {
 
 impl Server {
     fn start(desktop: &PrivateDesktop, options: &[&str]) -> Server {
-        Server::at(desktop, "0", options)
-    }
-
-    fn at(desktop: &PrivateDesktop, port: &str, options: &[&str]) -> Server {
-        let port = if port.is_empty() { Vec::new() } else { vec!["--port", port] };
         let mut process = desktop
             .command(env!("CARGO_BIN_EXE_deskhand"))
-            .args(["serve", "--http"])
-            .args(port)
+            .args(["serve", "--http", "--port", "0"])
             .args(options)
             .stderr(Stdio::piped())
             .spawn()
@@ -63,18 +56,11 @@ impl Server {
         serde_json::from_str(&said).unwrap_or_else(|_| panic!("{body}: {said}"))
     }
 
-    fn request(&self, id: u32, method: &str, params: Value) -> Value {
-        let mut request = json!({ "jsonrpc": "2.0", "id": id, "method": method });
-        if !params.is_null() {
-            request["params"] = params;
-        }
+    fn call(&self, id: u32, tool: &str, arguments: Value) -> Value {
+        let params = json!({ "name": tool, "arguments": arguments });
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
         let answer = self.post(&request.to_string());
         assert_eq!((&answer["jsonrpc"], &answer["id"]), (&json!("2.0"), &json!(id)));
-        answer
-    }
-
-    fn call(&self, id: u32, tool: &str, arguments: Value) -> Value {
-        let answer = self.request(id, "tools/call", json!({ "name": tool, "arguments": arguments }));
         assert!(answer.get("error").is_none(), "{tool}: {answer}");
         answer["result"].clone()
     }
@@ -88,332 +74,284 @@ impl Drop for Server {
     }
 }
 
-fn walk(options: &[&str]) {
-    if !have(&["Xvfb", "galculator", "curl"]) {
-        return;
+/// A server of a desktop with nothing on it; nothing where a program is missing.
+fn bare(options: &[&str]) -> Option<(Server, PrivateDesktop)> {
+    if !stage::session::have(&["Xvfb", "galculator", "mousepad", "curl"]) {
+        return None;
     }
     let desktop = PrivateDesktop::start(&[]);
-    let server = Server::start(&desktop, options);
-    assert_eq!(server.token.is_none(), options.contains(&"--no-auth"));
+    Some((Server::start(&desktop, options), desktop))
+}
 
-    let launched = server.call(1, "launchProcess", json!({ "executable": "galculator" }));
-    assert_eq!(launched["success"], true);
-    assert_eq!(launched["executable"], "galculator");
-    assert_eq!(launched["message"], "Launched galculator");
-    let pid = launched["pid"].as_u64().unwrap();
+/// The same with a calculator, started as the document starts it.
+struct Calculator {
+    server: Server,
+    launched: Value,
+    _desktop: PrivateDesktop,
+}
 
-    let windows = server.call(4, "listWindows", json!({}));
-    let window = windows["windows"].as_array().unwrap().iter().find(|window| window["pid"] == pid).unwrap();
-    assert_eq!(window["title"], "galculator");
-    let handle = window["handle"].to_string();
+impl Calculator {
+    fn open() -> Option<Calculator> {
+        let (server, desktop) = bare(&[])?;
+        let launched = server.call(3, "launchProcess", json!({ "executable": "galculator" }));
+        Some(Calculator { server, launched, _desktop: desktop })
+    }
 
-    let theirs = |more: Value| {
-        let mut all = json!({ "providerName": "windows-forms", "elementId": "galculator" });
-        all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        all
-    };
-    let keys = |keys: &str| theirs(json!({ "propertyName": "keys", "value": keys }));
-    let text = theirs(json!({ "propertyName": "text" }));
-    let shows = |wanted: &str| {
+    fn keys(&self, keys: &str) -> Value {
+        // A button that a key has activated takes the next press only after 250 ms (GTK 3): a second sum waits.
+        let rest = Call::with_timeout(Duration::from_secs(5));
+        rest.pause(Duration::from_millis(300), "resting").unwrap();
+        let arguments = of_calculator(&[("propertyName", json!("keys")), ("value", json!(keys))]);
+        self.server.call(6, "setProperty", arguments)
+    }
+
+    fn text(&self) -> Value {
+        self.server.call(7, "readProperty", of_calculator(&[("propertyName", json!("text"))]))
+    }
+
+    /// Waits until the display shows it.
+    #[track_caller]
+    fn shows(&self, wanted: &str) {
         let call = Call::with_timeout(Duration::from_secs(20));
         let mut last = Value::Null;
         let seen = call.until("reading the display", || {
-            last = server.call(3, "readProperty", text.clone());
+            last = self.text();
             Ok((last["value"] == wanted).then_some(()))
         });
         assert!(seen.is_ok(), "the display shows {last}, not {wanted}");
         assert_eq!(last, json!({ "success": true, "value": wanted }));
-    };
-    // A button that a key has activated takes the next press only after 250 ms (GTK 3): a second sum waits.
-    let rest =
-        || Call::with_timeout(Duration::from_secs(5)).pause(Duration::from_millis(300), "resting").unwrap();
-    // The walk: the answer of each step is there when the step is answered, so that nothing has to wait.
-    assert_eq!(server.call(2, "setProperty", keys("25+17="))["success"], true);
-    shows("42");
-    rest();
-    assert_eq!(server.call(6, "setProperty", keys("{ESC}5+3="))["success"], true);
-    shows("8");
-    rest();
-    // The same keys several times in one sum.
-    assert_eq!(server.call(6, "setProperty", keys("{ESC}11+11+11="))["success"], true);
-    shows("33");
-
-    let tree = server.call(
-        5,
-        "queryTree",
-        json!({ "providerName": "windows-forms", "targetId": handle, "options": { "depth": 30 } }),
-    );
-    assert_eq!((&tree["type"], &tree["name"]), (&json!("ControlType.Window"), &json!("galculator")));
-    for (member, kind) in [("x", "position"), ("width", "position"), ("isEnabled", "properties")] {
-        assert!(!tree[kind][member].is_null(), "{tree}");
     }
-    assert!(tree["id"].is_string() && tree["actions"].is_array() && tree["children"].is_array());
-    let shallow = server.call(
-        5,
-        "queryTree",
-        json!({ "providerName": "at-spi", "targetId": "galculator", "options": { "depth": 1 } }),
-    );
-    assert!(shallow.to_string().len() < tree.to_string().len());
 
-    // Buttons by their ids, as a client finds them in the tree.
-    rest();
-    server.call(6, "setProperty", keys("{ESC}"));
-    for name in ["7", "*", "6", "="] {
-        let id = button(&tree, name).unwrap_or_else(|| panic!("no {name} in {tree}"));
-        let clicked =
-            server.call(8, "clickElement", json!({ "providerName": "windows-forms", "elementId": id }));
-        assert_eq!(clicked["success"], true);
+    fn tree(&self, options: Value) -> Value {
+        let arguments =
+            json!({ "providerName": "windows-forms", "targetId": "galculator", "options": options });
+        self.server.call(5, "queryTree", arguments)
     }
-    shows("42");
-    assert_eq!(server.call(9, "getProviders", json!({})), json!(["at-spi"]));
-
-    // A document's name that nothing here has: what there is instead is told.
-    let gone = json!({ "name": "clickElement", "arguments": { "providerName": "windows-forms", "elementId": "btn_submit" } });
-    let answer = server
-        .post(&json!({ "jsonrpc": "2.0", "id": 8, "method": "tools/call", "params": gone }).to_string());
-    assert_eq!(answer["error"]["code"], -32603, "{answer}");
-    assert_eq!(answer["error"]["data"]["code"], "element_not_found", "{answer}");
 }
 
-/// The id of a button of this name.
-fn button(tree: &Value, name: &str) -> Option<String> {
-    if tree["type"] == "ControlType.Button" && tree["name"] == name {
-        return tree["id"].as_str().map(str::to_owned);
+fn of_calculator(more: &[(&str, Value)]) -> Value {
+    let mut all = json!({ "providerName": "windows-forms", "elementId": "galculator" });
+    for (name, value) in more {
+        all[*name] = value.clone();
     }
-    tree["children"].as_array()?.iter().find_map(|child| button(child, name))
+    all
+}
+
+/// How many levels a tree has.
+fn depth(tree: &Value) -> usize {
+    1 + tree["children"].as_array().unwrap().iter().map(depth).max().unwrap_or(0)
+}
+
+/// Everything in a tree of this type.
+fn of_type<'a>(tree: &'a Value, kind: &str) -> Vec<&'a Value> {
+    let own = (tree["type"] == kind).then_some(tree);
+    let below = tree["children"].as_array().unwrap().iter().flat_map(|child| of_type(child, kind));
+    own.into_iter().chain(below).collect()
+}
+
+/// The three requests of the document's walk, to the letter but for the calculator's names.
+fn walk(options: &[&str]) {
+    let Some((server, _desktop)) = bare(options) else { return };
+    assert_eq!(server.token.is_none(), options.contains(&"--no-auth"));
+    let launched = server.post(
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"launchProcess","arguments":{"executable":"galculator"}}}"#,
+    );
+    assert_eq!(launched["result"]["success"], true, "{launched}");
+    // The walk waits three seconds here. Nothing has to: the answer came when the window was there.
+    let sent = server.post(
+        r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"setProperty","arguments":{"providerName":"windows-forms","elementId":"galculator","propertyName":"keys","value":"25+17="}}}"#,
+    );
+    assert_eq!((&sent["id"], &sent["result"]["success"]), (&json!(2), &json!(true)), "{sent}");
+    let read = || {
+        server.post(
+            r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"readProperty","arguments":{"providerName":"windows-forms","elementId":"galculator","propertyName":"text"}}}"#,
+        )
+    };
+    let call = Call::with_timeout(Duration::from_secs(20));
+    let shown =
+        call.until("reading the display", || Ok(Some(read()).filter(|it| it["result"]["value"] == "42")));
+    let shown = shown.unwrap_or_else(|_| panic!("the display shows {}", read()));
+    assert_eq!(shown, json!({ "jsonrpc": "2.0", "id": 3, "result": { "success": true, "value": "42" } }));
 }
 
 #[test]
-fn the_walk_with_the_token() {
+fn jr_walk_with_the_token() {
     walk(&[]);
 }
 
 #[test]
-fn the_walk_as_it_is_documented() {
+fn jr_walk_as_it_is_documented() {
     walk(&["--no-auth"]);
 }
 
-/// A server as the document has it, without a token, and the stage beside it.
-struct Place {
-    server: Server,
-    stage: Stage,
-    _desktop: PrivateDesktop,
-}
-
-impl Place {
-    fn open() -> Option<Place> {
-        if !have(&["Xvfb", "curl"]) {
-            return None;
-        }
-        let desktop = PrivateDesktop::start(&[]);
-        let stage = Stage::start("gtk3", |program| desktop.command(program));
-        let server = Server::start(&desktop, &["--no-auth"]);
-        let place = Place { server, stage, _desktop: desktop };
-        let call = Call::with_timeout(Duration::from_secs(20));
-        let there = || Ok(place.try_tree(20).is_some_and(|tree| button(&tree, "OK").is_some()).then_some(()));
-        call.until("the stage's elements", there).unwrap();
-        Some(place)
-    }
-
-    fn try_tree(&self, depth: u32) -> Option<Value> {
-        let asked = json!({
-            "providerName": "windows-forms", "targetId": self.stage.title, "options": { "depth": depth },
-        });
-        let answer = self.server.request(5, "tools/call", json!({ "name": "queryTree", "arguments": asked }));
-        answer.get("result").cloned()
-    }
-
-    /// An element of the tree by its name.
-    fn named(&self, name: &str) -> Value {
-        fn find(tree: &Value, name: &str) -> Option<Value> {
-            if tree["name"] == name {
-                return Some(tree.clone());
-            }
-            tree["children"].as_array()?.iter().find_map(|child| find(child, name))
-        }
-        let tree = self.try_tree(20).expect("a tree");
-        find(&tree, name).unwrap_or_else(|| panic!("no {name} in {tree}"))
-    }
-
-    fn of(element: &Value, more: Value) -> Value {
-        let mut arguments = json!({ "providerName": "windows-forms", "elementId": element["id"] });
-        arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        arguments
-    }
-}
-
-/// At its own address, without being told where. Where something else is there already this cannot be shown.
 #[test]
-fn jr_http_posts_to_port_3457_are_answered() {
-    if !have(&["Xvfb", "curl"]) || std::net::TcpListener::bind("127.0.0.1:3457").is_err() {
-        return;
-    }
-    let desktop = PrivateDesktop::start(&[]);
-    let mut server = Server::at(&desktop, "", &["--no-auth"]);
-    server.url = "http://127.0.0.1:3457".to_owned();
-    assert_eq!(server.call(9, "getProviders", json!({})), json!(["at-spi"]));
-}
-
-/// To the letter.
-#[test]
-fn jr_initialize_answers_as_its_clients_know_it() {
-    let Some(place) = Place::open() else { return };
-    let hello = json!({ "protocolVersion": "2024-11-05", "capabilities": {} });
-    let answer = place.server.request(1, "initialize", hello);
-    let expected = json!({
-        "protocolVersion": "2024-11-05",
-        "capabilities": { "tools": {}, "resources": {}, "prompts": {} },
-        "serverInfo": { "name": "ai-ui-automation", "version": "0.1.1" },
-    });
-    assert_eq!(answer["result"], expected);
-}
-
-/// All seven with what each has to be given.
-#[test]
-fn jr_tools_list_has_the_seven_with_their_schemas() {
-    let Some(place) = Place::open() else { return };
-    let listed = place.server.request(2, "tools/list", Value::Null)["result"]["tools"].clone();
-    let mut tools: Vec<(String, Vec<String>)> = Vec::new();
-    for tool in listed.as_array().unwrap() {
-        let words = |list: &Value| {
-            list.as_array().into_iter().flatten().map(|word| word.as_str().unwrap().to_owned()).collect()
-        };
-        assert_eq!(tool["inputSchema"]["type"], "object", "{tool}");
-        tools.push((tool["name"].as_str().unwrap().to_owned(), words(&tool["inputSchema"]["required"])));
-    }
-    tools.sort();
-    let plain: Vec<(&str, Vec<&str>)> = tools
-        .iter()
-        .map(|(name, needs)| (name.as_str(), needs.iter().map(String::as_str).collect()))
-        .collect();
-    let element = ["providerName", "elementId"];
-    let expected = [
-        ("clickElement", element.to_vec()),
-        ("getProviders", vec![]),
-        ("launchProcess", vec!["executable"]),
-        ("listWindows", vec![]),
-        ("queryTree", vec!["providerName", "targetId"]),
-        ("readProperty", [&element[..], &["propertyName"]].concat()),
-        ("setProperty", [&element[..], &["propertyName", "value"]].concat()),
-    ];
-    assert_eq!(plain, expected);
-}
-
-/// With its arguments, and the process is the one that is told.
-#[test]
-fn jr_launch_process_starts_it_with_its_arguments() {
-    let Some(place) = Place::open().filter(|_| have(&["mousepad"])) else { return };
-    let args = ["--disable-server", "/etc/hostname"];
-    let launched = place.server.call(3, "launchProcess", json!({ "executable": "mousepad", "args": args }));
-    assert_eq!((&launched["success"], &launched["executable"]), (&json!(true), &json!("mousepad")));
-    assert_eq!(launched["message"], "Launched mousepad");
+fn jr_launch_answers_with_the_process_and_takes_arguments() {
+    let Some((server, _desktop)) = bare(&[]) else { return };
+    let file = std::env::temp_dir().join(format!("deskhand jr {}.txt", std::process::id()));
+    std::fs::write(&file, "kept").unwrap();
+    let arguments = json!({ "executable": "mousepad", "args": [file.display().to_string()] });
+    let launched = server.call(3, "launchProcess", arguments);
     let pid = launched["pid"].as_u64().unwrap();
-    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap();
-    let line = String::from_utf8_lossy(&line);
-    assert!(line.contains("mousepad") && args.iter().all(|arg| line.contains(arg)), "{line}");
-}
-
-/// By handle, title and process.
-#[test]
-fn jr_list_windows_lists_what_is_visible() {
-    let Some(place) = Place::open() else { return };
-    let listed = place.server.call(4, "listWindows", json!({}));
-    let own = &listed["windows"][0];
-    assert_eq!((&listed["success"], &own["title"]), (&json!(true), &json!(place.stage.title)), "{listed}");
-    assert_eq!(own["pid"], place.stage.pid().as_raw_nonzero().get(), "{listed}");
-    assert!(own["handle"].is_u64(), "{listed}");
-}
-
-/// As deep as was asked for, each element with its type, place, state and actions.
-#[test]
-fn jr_query_tree_reads_elements_to_the_depth() {
-    let Some(place) = Place::open() else { return };
-    let tree = place.try_tree(20).unwrap();
-    assert_eq!((&tree["type"], &tree["name"]), (&json!("ControlType.Window"), &json!(place.stage.title)));
-    let ok = place.named("OK");
-    let size = place.stage.place("ok");
-    assert_eq!(json!([ok["position"]["width"], ok["position"]["height"]]), json!([size.2, size.3]), "{ok}");
-    assert_eq!(json!([ok["properties"]["isEnabled"], ok["properties"]["isOffscreen"]]), json!([true, false]));
-    assert_eq!(ok["actions"], json!(["click"]), "{ok}");
-    assert_eq!(place.named("Disabled")["properties"]["isEnabled"], false);
-    fn depth(tree: &Value) -> u64 {
-        let children = tree["children"].as_array().into_iter().flatten();
-        children.map(|child| 1 + depth(child)).max().unwrap_or(0)
+    for (member, wanted) in
+        [("success", json!(true)), ("executable", json!("mousepad")), ("message", json!("Launched mousepad"))]
+    {
+        assert_eq!(launched[member], wanted, "{launched}");
     }
-    assert!(depth(&place.try_tree(2).unwrap()) <= 2 && 2 < depth(&tree));
+    let name = file.file_name().unwrap().to_str().unwrap().to_owned();
+    let found = Call::with_timeout(Duration::from_secs(20)).until("listing the window", || {
+        let windows = server.call(4, "listWindows", json!({}))["windows"].clone();
+        let of_file = |window: &&Value| window["title"].as_str().is_some_and(|title| title.contains(&name));
+        Ok(windows.as_array().unwrap().iter().find(of_file).cloned())
+    });
+    assert_eq!(found.unwrap()["pid"], pid, "one argument, although a space is in it");
+    std::fs::remove_file(file).unwrap();
+    let none = json!({ "name": "launchProcess", "arguments": { "executable": "no such program" } });
+    let answer = server
+        .post(&json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": none }).to_string());
+    assert_eq!(answer["error"]["code"], -32603, "{answer}");
 }
 
-/// Each of the three properties, as the application sees it.
 #[test]
-fn jr_set_property_sends_keys_and_sets_text_and_value() {
-    let Some(place) = Place::open() else { return };
-    let set = |element: &Value, property: &str, value: Value| {
-        let arguments = Place::of(element, json!({ "propertyName": property, "value": value }));
-        assert_eq!(place.server.call(6, "setProperty", arguments)["success"], true, "{property}");
-    };
-    let holds = |widget: &str, text: &str| {
-        place.stage.wait_for(text, |event| event["widget"] == widget && event["text"] == text);
-    };
-    let entry = place.named("Name");
-    set(&entry, "text", json!("oolong"));
-    holds("entry", "oolong");
-    set(&entry, "keys", json!("{END}+tea"));
-    holds("entry", "oolongTea");
-    set(&place.named("Volume"), "value", json!(73));
-    place.stage.wait_for("73", |event| event["event"] == "value" && event["value"] == 73.0);
+fn jr_windows_are_listed_with_handle_title_and_process() {
+    let Some(calculator) = Calculator::open() else { return };
+    let listed = calculator.server.call(4, "listWindows", json!({}));
+    assert_eq!(listed["success"], true);
+    let pid = &calculator.launched["pid"];
+    let window = listed["windows"].as_array().unwrap().iter().find(|window| window["pid"] == *pid).unwrap();
+    let keys: Vec<&String> = window.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["handle", "title", "pid"], "{window}");
+    assert!(window["handle"].is_u64() && window["title"] == "galculator", "{window}");
 }
 
-/// What a person typed.
 #[test]
-fn jr_read_property_reads_what_it_shows() {
-    let Some(place) = Place::open() else { return };
-    for (name, property, shown) in [("Name", "text", json!("")), ("Volume", "value", json!("50"))] {
-        let arguments = Place::of(&place.named(name), json!({ "propertyName": property }));
-        let read = place.server.call(7, "readProperty", arguments);
-        assert_eq!(read, json!({ "success": true, "value": shown }), "{name}");
+fn jr_tree_is_found_by_process_title_and_handle() {
+    let Some(calculator) = Calculator::open() else { return };
+    let windows = calculator.server.call(4, "listWindows", json!({}))["windows"].clone();
+    let handle = windows[0]["handle"].to_string();
+    for target in ["galculator", handle.as_str()] {
+        let arguments =
+            json!({ "providerName": "windows-forms", "targetId": target, "options": { "depth": 3 } });
+        let tree = calculator.server.call(5, "queryTree", arguments);
+        assert_eq!((&tree["type"], &tree["name"]), (&json!("ControlType.Window"), &json!("galculator")));
+        let number = |member: &str| tree["position"][member].as_i64();
+        assert!(["x", "y", "width", "height"].into_iter().all(|member| number(member).is_some()), "{tree}");
+        assert_eq!(tree["properties"]["isEnabled"], true);
+        assert_eq!(tree["properties"]["isOffscreen"], false);
+        assert!(tree["id"].is_string() && tree["actions"].is_array() && tree["children"].is_array());
+        let whole = calculator.tree(json!({ "depth": 30 }));
+        let buttons = of_type(&whole, "ControlType.Button");
+        assert!(buttons.iter().any(|button| button["actions"] != json!([])), "what a button does is told");
     }
 }
 
-/// The application sees it; what is disabled is an error.
 #[test]
-fn jr_click_element_clicks_it() {
-    let Some(place) = Place::open() else { return };
-    let clicked = place.server.call(8, "clickElement", Place::of(&place.named("OK"), json!({})));
-    assert_eq!(clicked["success"], true, "{clicked}");
-    place.stage.wait_for("the click", |event| event["event"] == "click" && event["widget"] == "ok");
-    let disabled = Place::of(&place.named("Disabled"), json!({}));
-    let disabled = json!({ "name": "clickElement", "arguments": disabled });
-    let refused = place.server.request(8, "tools/call", disabled);
-    assert_eq!(refused["error"]["code"], -32603, "{refused}");
+fn jr_tree_depth_is_three_unless_it_is_named() {
+    let Some(calculator) = Calculator::open() else { return };
+    let levels = |options| depth(&calculator.tree(options));
+    let (one, three, usual, all) = (
+        levels(json!({ "depth": 1 })),
+        levels(json!({ "depth": 3 })),
+        levels(json!({})),
+        levels(json!({ "depth": 30 })),
+    );
+    assert!(one < three && three == usual && usual < all, "{one} {three} {usual} {all}");
 }
 
-/// The one that there is.
 #[test]
-fn jr_get_providers_names_them() {
-    let Some(place) = Place::open() else { return };
-    assert_eq!(place.server.call(9, "getProviders", json!({})), json!(["at-spi"]));
-}
-
-/// Each of the five.
-#[test]
-fn jr_errors_have_their_codes() {
-    let Some(place) = Place::open() else { return };
-    let wrong = json!({ "providerName": "windows-forms", "elementId": "nothing-of-this-name" });
-    let call = |name: &str, arguments: Value| {
-        json!({
-            "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": name, "arguments": arguments },
-        })
-        .to_string()
+fn jr_tree_hidden_elements_come_when_they_are_asked_for() {
+    let Some(calculator) = Calculator::open() else { return };
+    let count = |hidden: bool| {
+        let tree = calculator.tree(json!({ "depth": 30, "includeHidden": hidden }));
+        of_type(&tree, "ControlType.MenuItem").len()
     };
-    for (body, code) in [
-        ("{ this is no JSON".to_owned(), -32700),
-        (json!({ "jsonrpc": "2.0", "id": 1, "params": {} }).to_string(), -32600),
-        (json!({ "jsonrpc": "2.0", "id": 1, "method": "boil" }).to_string(), -32601),
-        (call("boilWater", json!({})), -32602),
-        (call("clickElement", wrong), -32603),
-    ] {
-        let answer = place.server.post(&body);
-        assert_eq!(answer["error"]["code"], code, "{body}: {answer}");
-        assert!(answer["error"]["message"].as_str().is_some_and(|message| !message.is_empty()), "{answer}");
+    let (shown, all) = (count(false), count(true));
+    assert!(shown < all, "the items of closed menus: {shown} of {all}");
+}
+
+#[test]
+fn jr_keys_are_sent_to_an_application() {
+    let Some(calculator) = Calculator::open() else { return };
+    assert_eq!(calculator.keys("5+3=")["success"], true);
+    calculator.shows("8");
+    // The same keys several times in one sum.
+    assert_eq!(calculator.keys("{ESC}11+11+11=")["success"], true);
+    calculator.shows("33");
+}
+
+#[test]
+fn jr_text_and_value_are_set() {
+    let Some((server, desktop)) = bare(&[]) else { return };
+    let stage = Stage::start("gtk3", |program| desktop.command(program));
+    let tree =
+        json!({ "providerName": "windows-forms", "targetId": stage.title, "options": { "depth": 30 } });
+    let tree = server.call(5, "queryTree", tree);
+    let id = |kind: &str, name: &str| {
+        let all = of_type(&tree, kind);
+        let found = all.iter().find(|it| it["name"] == name);
+        found.unwrap_or_else(|| panic!("no {name} in {tree}"))["id"].clone()
+    };
+    let name = id("ControlType.Edit", "Name");
+    for (number, property) in (0..).zip(["text", "value"]) {
+        let value = format!("Grüße {number}");
+        let arguments = json!({
+            "providerName": "windows-forms", "elementId": name, "propertyName": property, "value": value,
+        });
+        assert_eq!(server.call(6, "setProperty", arguments)["success"], true);
+        stage.wait_for("text", |event| event["widget"] == "entry" && event["text"] == value);
     }
+    let slider = json!({
+        "providerName": "windows-forms", "elementId": id("ControlType.Slider", "Volume"),
+        "propertyName": "value", "value": 70,
+    });
+    assert_eq!(server.call(6, "setProperty", slider)["success"], true);
+    stage.wait_for("value", |event| event["widget"] == "slider" && event["value"] == 70.0);
+}
+
+#[test]
+fn jr_read_gives_what_an_element_shows() {
+    let Some(calculator) = Calculator::open() else { return };
+    calculator.keys("5+3=");
+    calculator.shows("8");
+    let tree = calculator.tree(json!({ "depth": 30 }));
+    let seven = button(&tree, "7").unwrap();
+    let read = |property: &str| {
+        let arguments = json!({ "providerName": "at-spi", "elementId": seven, "propertyName": property });
+        calculator.server.call(7, "readProperty", arguments)
+    };
+    assert_eq!(read("name"), json!({ "success": true, "value": "7" }));
+    assert_eq!(read("text")["value"], "7");
+    assert_eq!(read("type")["value"], "ControlType.Button");
+    assert_eq!(read("isEnabled")["value"], true);
+}
+
+#[test]
+fn jr_click_works_elements_of_the_tree() {
+    let Some(calculator) = Calculator::open() else { return };
+    let tree = calculator.tree(json!({ "depth": 30 }));
+    for name in ["7", "*", "6", "="] {
+        let id = button(&tree, name).unwrap_or_else(|| panic!("no {name} in {tree}"));
+        let arguments = json!({ "providerName": "windows-forms", "elementId": id });
+        assert_eq!(calculator.server.call(8, "clickElement", arguments)["success"], true);
+    }
+    calculator.shows("42");
+    // The document's own name, which nothing here has: what there is instead is told.
+    let gone = r#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"clickElement","arguments":{"providerName":"windows-forms","elementId":"btn_submit"}}}"#;
+    let answer = calculator.server.post(gone);
+    assert_eq!(answer["error"]["code"], -32603, "{answer}");
+    assert_eq!(answer["error"]["data"]["code"], "element_not_found", "{answer}");
+}
+
+#[test]
+fn jr_providers_are_listed() {
+    let Some((server, _desktop)) = bare(&[]) else { return };
+    let answer = server.post(
+        r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"getProviders","arguments":{}}}"#,
+    );
+    assert_eq!(answer, json!({ "jsonrpc": "2.0", "id": 9, "result": ["at-spi"] }));
+}
+
+/// The id of a button of this name.
+fn button(tree: &Value, name: &str) -> Option<String> {
+    let buttons = of_type(tree, "ControlType.Button");
+    buttons.iter().find(|it| it["name"] == name)?["id"].as_str().map(str::to_owned)
 }

@@ -62,7 +62,7 @@ struct Session {
 
 impl Session {
     fn new(hall: &Hall, version: &str) -> Arc<Session> {
-        let streams = Arc::new(Streams::default());
+        let streams = Streams::new(&hall.shared.kept);
         let posted = Posted::open(&hall.server, &hall.options.mcp, "mcp", streams.clone());
         Arc::new(Session { posted, streams, version: version.to_owned(), heard: Mutex::new(Instant::now()) })
     }
@@ -111,9 +111,9 @@ impl Sessions {
         let mut all = self.locked();
         if MOST_SESSIONS <= all.len() {
             let oldest = all.iter().filter(|(_, it)| it.posted.is_idle()).max_by_key(|(_, it)| it.idle());
-            let oldest = oldest.map(|(id, _)| id.clone()).ok_or_else(|| {
-                Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "Too many sessions are open; try again.")
-            })?;
+            let oldest = oldest
+                .map(|(id, _)| id.clone())
+                .ok_or_else(|| full("Too many sessions are open; try again."))?;
             all.remove(&oldest);
         }
         all.insert(id.clone(), session);
@@ -156,12 +156,12 @@ pub(super) async fn answer(
     match *request.method() {
         Method::GET | Method::DELETE if stateless => Err(Refusal::method("POST")),
         Method::GET if request.headers().get(UPGRADE).is_some_and(|to| to.as_bytes() == LINES.as_bytes()) => {
-            as_lines(hall, request)
+            as_lines(hall, request).await
         }
         Method::GET => stream(hall, request.headers()),
-        Method::DELETE => match hall.sessions.find(request.headers())? {
+        Method::DELETE => match hall.shared.sessions.find(request.headers())? {
             Some((id, session)) => {
-                hall.sessions.remove(&id);
+                hall.shared.sessions.remove(&id);
                 session.streams.close();
                 Ok(empty(StatusCode::NO_CONTENT))
             }
@@ -170,6 +170,11 @@ pub(super) async fn answer(
         Method::OPTIONS => Ok(empty(StatusCode::NO_CONTENT)),
         _ => Err(Refusal::method("GET, POST, DELETE")),
     }
+}
+
+fn full(message: &'static str) -> Refusal {
+    let retry_after = Some(Duration::from_secs(1));
+    Refusal { retry_after, ..Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message) }
 }
 
 fn no_session() -> Refusal {
@@ -210,7 +215,7 @@ async fn post(hall: &Arc<Hall>, request: Request<Incoming>) -> Result<Response<C
         return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, message));
     }
     let headers = request.headers().clone();
-    let body = body::read(request, &hall.options.limits, &hall.bodies).await?;
+    let body = body::read(request, &hall.options.limits, &hall.shared.bodies).await?;
     let (messages, is_batch) = match serde_json::from_slice(&body) {
         Ok(Value::Array(items)) if items.is_empty() => {
             return Err(Refusal::new(StatusCode::BAD_REQUEST, "The batch is empty."));
@@ -231,7 +236,7 @@ async fn post(hall: &Arc<Hall>, request: Request<Incoming>) -> Result<Response<C
     let hello = messages.iter().find(|message| message["method"] == "initialize");
     let mut added = None;
     // A session that such a request names is not looked at.
-    let found = if each_by_itself { None } else { hall.sessions.find(&headers)? };
+    let found = if each_by_itself { None } else { hall.shared.sessions.find(&headers)? };
     let wanted = hello.map(|hello| hello["params"]["protocolVersion"].as_str().unwrap_or_default());
     let spoken = found.as_ref().map(|(_, session)| session.version.as_str());
     if is_batch && spoken.or(wanted.map(agreed)).or(version).is_some_and(|it| metadata::SINGLE <= it) {
@@ -242,7 +247,7 @@ async fn post(hall: &Arc<Hall>, request: Request<Incoming>) -> Result<Response<C
         None if each_by_itself || hall.options.stateless => Session::new(hall, version.unwrap_or_default()),
         None => {
             let session = Session::new(hall, agreed(wanted.ok_or_else(no_session)?));
-            added = Some(hall.sessions.add(session.clone())?);
+            added = Some(hall.shared.sessions.add(session.clone())?);
             session
         }
     };
@@ -310,7 +315,7 @@ async fn whole(
     loop {
         changed.borrow_and_update();
         let news = session.streams.news(&mut reader);
-        pieces.extend(news.events.into_iter().map(|event| event.message));
+        pieces.extend(news.events.into_iter().map(|event| event.message.to_vec()));
         if news.ended || changed.changed().await.is_err() {
             break;
         }
@@ -341,20 +346,36 @@ fn stream(hall: &Arc<Hall>, headers: &HeaderMap) -> Result<Response<Content>, Re
         let message = "This is a stream of events: Accept has to name text/event-stream.";
         return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, message));
     }
-    let Some((_, session)) = hall.sessions.find(headers)? else {
+    let Some((_, session)) = hall.shared.sessions.find(headers)? else {
         if hall.options.stateless {
             return Err(Refusal::method("POST"));
         }
         return Err(no_session());
     };
-    let seen = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.split_once('-'));
-    let seen = seen.and_then(|(stream, number)| Some((stream.parse().ok()?, number.parse().ok()?)));
-    let reader = match seen {
-        Some((stream, number)) if session.streams.has(stream) => session.streams.reader(stream, Some(number)),
-        _ => session.streams.reader(0, None),
+    let reader = match headers.get("last-event-id") {
+        None => session.streams.reader(0, None).ok_or_else(no_session)?,
+        Some(seen) => go_on(&session.streams, seen.to_str().unwrap_or("?"))?,
     };
-    let reader = reader.ok_or_else(no_session)?;
     Ok(events(hall, session, reader, false))
+}
+
+/// Goes on after an event that the client has seen.
+fn go_on(streams: &Streams, seen: &str) -> Result<Reader, Refusal> {
+    let parts = seen.split_once('-');
+    let parts = parts.and_then(|(stream, number)| Some((stream.parse().ok()?, number.parse().ok()?)));
+    let Some((stream, number)) = parts.filter(|(stream, number)| streams.has_had(*stream, *number)) else {
+        let message = format!("The Last-Event-ID {seen:?} is none that this session has sent.");
+        return Err(Refusal::new(StatusCode::BAD_REQUEST, message));
+    };
+    // What belongs to no request goes on with what is there; an answer that is lost is said to be.
+    let whole = stream == 0 || streams.keeps_after(stream, number);
+    whole.then(|| streams.reader(stream, Some(number))).flatten().ok_or_else(|| {
+        let message = format!(
+            "What came after the event {seen} is not kept any more: too much else came since. Read what the call \
+             has changed before you repeat it."
+        );
+        Refusal::new(StatusCode::GONE, message)
+    })
 }
 
 /// A stream as server-sent events, until it has ended or nobody reads it any more.
@@ -375,10 +396,19 @@ fn events(hall: &Hall, session: Arc<Session>, mut reader: Reader, primed: bool) 
         loop {
             changed.borrow_and_update();
             let news = session.streams.news(&mut reader);
+            if let Some((first, last)) = news.lost {
+                // An answer may be among it. A client that goes on after what it has seen is told so; the stream of
+                // everything else goes on, and shows the gap to whoever looks.
+                let gap = format!(": the events {first} to {last} are not kept any more\n\n");
+                if sender.send(Bytes::from(gap)).await.is_err() || reader.stream != 0 {
+                    return;
+                }
+            }
             for event in news.events {
                 let head = format!("id: {}-{}\ndata: ", reader.stream, event.number);
+                let message = event.message.iter().cloned();
                 let pieces =
-                    [Bytes::from(head)].into_iter().chain(event.message).chain([Bytes::from_static(b"\n\n")]);
+                    [Bytes::from(head)].into_iter().chain(message).chain([Bytes::from_static(b"\n\n")]);
                 for piece in pieces.filter(|piece| !piece.is_empty()) {
                     if sender.send(piece).await.is_err() {
                         return;
@@ -411,12 +441,11 @@ fn events(hall: &Hall, session: Arc<Session>, mut reader: Reader, primed: bool) 
 }
 
 /// The connection becomes one of lines, for `deskhand connect`.
-fn as_lines(hall: &Arc<Hall>, request: Request<Incoming>) -> Result<Response<Content>, Refusal> {
+async fn as_lines(hall: &Arc<Hall>, request: Request<Incoming>) -> Result<Response<Content>, Refusal> {
     // HTTP is over then, and gives its own place back.
-    let place = hall.places.clone().try_acquire_owned();
-    let place = place.map_err(|_| {
-        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "Too many connections are open; try again.")
-    })?;
+    let place = hall.shared.places.enter().await;
+    let place = place.ok_or_else(|| full("Too many connections are open; try again."))?;
+    place.is_known();
     let hall = hall.clone();
     let upgraded = hyper::upgrade::on(request);
     tokio::spawn(async move {

@@ -512,6 +512,7 @@ impl Intake {
                 return refuse(&error.message, serde_json::to_value(&error.detail).ok());
             };
             if self.wire.open().forms {
+                // Where the call came from, so that its client knows what the question is about.
                 prepared = prepared.with_asker(Arc::new(Elicitation(course.clone())));
             }
             let token = meta.get("progressToken").filter(|token| token.is_string() || token.is_number());

@@ -438,6 +438,10 @@ impl Aim {
 /// would see `1+`.
 const SAME_KEY: Duration = Duration::from_millis(260);
 
+/// How long a window that has the keyboard may take to say which of its elements has it: one that was just opened
+/// has not heard of it yet.
+const FOCUS: Duration = Duration::from_millis(300);
+
 /// Types, and tells what was seen of the last stroke that was not confirmed, or of the last one.
 fn send(cx: &Context, strokes: &[Stroke], aim: &Aim) -> Result<Acted> {
     let mut whole: Option<Acted> = None;
@@ -515,7 +519,8 @@ fn shows_only(cx: &Context, aim: &Aim) -> Result<bool> {
         }
         Aim { window: Some(window), .. } => {
             cx.call(FocusWindow { window: window.clone() })?;
-            cx.desktop.elements.focused(&cx.call).ok().flatten()
+            let focused = || Ok(cx.desktop.elements.focused(&cx.call).ok().flatten());
+            cx.call.until_within(FOCUS, "looking for what has the keyboard", focused)?
         }
         Aim { window: None, element: None } => None,
     };

@@ -208,6 +208,7 @@ async fn a_client_that_cannot_ask_is_refused() {
     let mut connection = confirming(&json!({ "elicitation": { "form": {}, "url": {} } }), LONG).await;
     connection.call(1, "launch_app", json!({ "application": "other" })).await;
     assert_eq!(connection.receive().await["method"], "elicitation/create");
+    connection.close().await;
 }
 
 #[tokio::test]

@@ -33,10 +33,10 @@ fn token_file() -> PathBuf {
 
 impl Served {
     pub fn start(change: impl FnOnce(&mut Options)) -> Served {
-        Served::configured(Config::default(), change)
+        Served::with(Config::default(), change)
     }
 
-    pub fn configured(config: Config, change: impl FnOnce(&mut Options)) -> Served {
+    pub fn with(config: Config, change: impl FnOnce(&mut Options)) -> Served {
         log::silence();
         let (desktop, reached) = stand_in::desktop();
         let server = Server::new(desktop, config);
@@ -277,6 +277,125 @@ fn json_rpc_is_spoken_to_the_letter() {
     }
 }
 
+/// What a body is answered.
+fn answered(body: &str) -> Value {
+    let served = Served::start(|_| {});
+    let answer = served.open().send("POST /", &served.headers(), body);
+    assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/json")), "{answer:?}");
+    answer.json()
+}
+
+#[track_caller]
+fn refused_as(code: i32, body: &str) {
+    let answer = answered(body);
+    assert_eq!((&answer["jsonrpc"], &answer["error"]["code"]), (&json!("2.0"), &json!(code)), "{answer}");
+    assert!(answer["error"]["message"].is_string() && answer.get("result").is_none(), "{answer}");
+}
+
+#[test]
+fn jr_address_is_the_one_of_the_document_unless_another_is_named() {
+    let usual = Options::default();
+    assert_eq!((usual.host.as_str(), usual.port), ("127.0.0.1", 3457));
+    // A free port is another one.
+    let served = Served::start(|_| {});
+    assert!(served.address.ip().is_loopback() && served.address.port() != 0);
+    assert_eq!(served.call("listWindows", json!({}))["result"]["success"], true);
+}
+
+#[test]
+fn jr_post_with_json_is_what_is_taken() {
+    let served = Served::start(|_| {});
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+    for (line, kind, status) in [
+        ("POST /", "application/json", 200),
+        ("POST /", "application/json; charset=utf-8", 200),
+        ("POST /", "text/plain", 415),
+        ("PUT /", "application/json", 405),
+        ("PATCH /", "application/json", 405),
+    ] {
+        let headers = served.headers().replace("application/json", kind);
+        assert_eq!(served.open().send(line, &headers, body).status, status, "{line} {kind}");
+    }
+}
+
+#[test]
+fn jr_response_has_the_id_and_the_bare_result() {
+    let answer = answered(
+        r#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"listWindows","arguments":{}}}"#,
+    );
+    assert_eq!(answer, json!({ "jsonrpc": "2.0", "id": 4, "result": { "success": true, "windows": [] } }));
+}
+
+#[test]
+fn jr_initialize_answers_as_the_document_shows_it() {
+    let answer = answered(
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{}}}"#,
+    );
+    let result = json!({
+        "protocolVersion": "2024-11-05",
+        "capabilities": { "tools": {}, "resources": {}, "prompts": {} },
+        "serverInfo": { "name": "ai-ui-automation", "version": "0.1.1" },
+    });
+    assert_eq!(answer, json!({ "jsonrpc": "2.0", "id": 1, "result": result }));
+}
+
+#[test]
+fn jr_list_gives_every_tool_with_its_schema() {
+    let answer = answered(r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#);
+    let required = |name: &str| {
+        let tools = answer["result"]["tools"].as_array().unwrap();
+        let tool = tools.iter().find(|tool| tool["name"] == name).unwrap_or_else(|| panic!("no {name}"));
+        assert!(tool["description"].as_str().is_some_and(|about| !about.is_empty()), "{tool}");
+        let mut required = tool["inputSchema"]["required"].as_array().cloned().unwrap_or_default();
+        required.sort_by_key(Value::to_string);
+        required
+    };
+    for (name, parameters) in [
+        ("launchProcess", json!(["executable"])),
+        ("listWindows", json!([])),
+        ("queryTree", json!(["providerName", "targetId"])),
+        ("setProperty", json!(["elementId", "propertyName", "providerName", "value"])),
+        ("readProperty", json!(["elementId", "propertyName", "providerName"])),
+        ("clickElement", json!(["elementId", "providerName"])),
+        ("getProviders", json!([])),
+    ] {
+        assert_eq!(Value::Array(required(name)), parameters, "{name}");
+    }
+}
+
+#[test]
+fn jr_32700_is_what_is_no_json() {
+    refused_as(-32700, "{");
+}
+
+#[test]
+fn jr_32600_is_what_is_no_request() {
+    refused_as(-32600, r#"{"id":1,"method":"tools/list"}"#);
+    refused_as(-32600, "7");
+}
+
+#[test]
+fn jr_32601_is_a_method_that_there_is_not() {
+    refused_as(-32601, r#"{"jsonrpc":"2.0","id":1,"method":"tools/run"}"#);
+}
+
+#[test]
+fn jr_32602_is_a_wrong_parameter_and_a_tool_that_there_is_not() {
+    refused_as(-32602, r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"noTool"}}"#);
+    refused_as(
+        -32602,
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"launchProcess","arguments":{}}}"#,
+    );
+}
+
+#[test]
+fn jr_32603_is_a_tool_that_says_no() {
+    refused_as(
+        -32603,
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"launchProcess","arguments":{"executable":"none"}}}"#,
+    );
+}
+
 #[test]
 fn the_seven_tools_are_listed_and_every_other_can_be_called() {
     let served = Served::start(|_| {});
@@ -308,6 +427,8 @@ fn without_a_token_only_what_was_said_to_be_open_is_open() {
     let (_, stop) = watch::channel(false);
     let error = Doors::open(served.server.clone(), elsewhere, stop).err().unwrap();
     assert!(error.message.contains("not encrypted"), "{error}");
+    let remedy = error.detail.remedy.unwrap();
+    assert!(remedy.contains("--tls-cert") && remedy.contains("ssh -L"), "{remedy}");
 }
 
 #[test]
@@ -405,7 +526,8 @@ fn connections_and_requests_are_counted() {
         assert_eq!(connection.send("GET /health", &served.headers(), "").status, 200);
     }
     let mut third = served.open();
-    assert_eq!(third.answer().status, 503);
+    let refused = third.answer();
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")));
     drop(first);
     let again = Instant::now();
     while served.open().send("GET /health", &served.headers(), "").status != 200 {
@@ -415,6 +537,40 @@ fn connections_and_requests_are_counted() {
     let statuses: Vec<u16> =
         (0..20).map(|_| served.open().send("GET /health", &served.headers(), "").status).collect();
     assert!(statuses.starts_with(&[200, 200, 200]) && statuses.contains(&429), "{statuses:?}");
+}
+
+#[test]
+fn who_has_no_token_keeps_nobody_out() {
+    let served = Served::start(|options| options.limits.connections = 8);
+    let host = format!("Host: {}\r\nContent-Type: application/json\r\n", served.address);
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    // Idle ones, and one that is known.
+    let mut strangers: Vec<Connection> = (0..7).map(|_| served.open()).collect();
+    assert_eq!(strangers[1].send("GET /health", &host, "").status, 200);
+    let mut known = served.open();
+    assert_eq!(known.send("POST /", &served.headers(), body).status, 200);
+    for _ in 0..5 {
+        let mut other = served.open();
+        assert_eq!(other.send("POST /", &served.headers(), body).status, 200);
+    }
+    assert!(strangers[0].is_closed(), "the oldest made place");
+    assert_eq!(known.send("POST /", &served.headers(), body).status, 200);
+    // Tokens are tried, and the answers come slowly; who has the right one notices nothing.
+    let wrong = format!("{host}Authorization: Bearer {}\r\n", "0".repeat(64));
+    for _ in 0..10 {
+        assert_eq!(served.open().send("POST /", &wrong, body).status, 401);
+    }
+    let began = Instant::now();
+    let mut trying = served.open();
+    trying
+        .write(format!("POST / HTTP/1.1\r\n{wrong}Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes());
+    for _ in 0..20 {
+        assert_eq!(known.send("POST /", &served.headers(), body).status, 200);
+    }
+    let good = began.elapsed();
+    let refused = trying.answer();
+    assert_eq!((refused.status, refused.header("retry-after")), (429, Some("1")), "{refused:?}");
+    assert!(good < began.elapsed() && Duration::from_millis(900) < began.elapsed(), "{good:?}");
 }
 
 #[test]

@@ -9,6 +9,8 @@ mod install;
 mod packages;
 mod process;
 mod python;
+mod settings;
 mod stand_in;
 mod streamable;
+mod tls;
 mod transcripts;

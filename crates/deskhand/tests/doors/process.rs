@@ -20,6 +20,7 @@ pub fn program(arguments: &[&str]) -> Command {
         command.env_remove(name);
     }
     command.env("DESKHAND_FIND_SESSION", "never").env("XDG_RUNTIME_DIR", "/nonexistent");
+    command.env("XDG_CONFIG_HOME", "/nonexistent");
     command
 }
 
@@ -204,6 +205,20 @@ fn connect_bridges_to_a_server_that_runs() {
         drop(served.child.stdin.take());
         assert_eq!(served.ends_within(Duration::from_secs(5)), Some(0), "{target}");
     }
+    // HTTP is spoken there as well, without a token, and by no page.
+    let curl = |more: &[&str]| {
+        let mut curl = Command::new("curl");
+        curl.args(["--silent", "--unix-socket"]).arg(&socket);
+        let output = curl.args(["-H", "Content-Type: application/json"]).args(more).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let listed = curl(&["--data", r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#, "http://desk/"]);
+    let listed: Value = serde_json::from_str(&listed).unwrap_or_else(|_| panic!("{listed:?}"));
+    assert_eq!(listed["result"]["tools"][0]["name"], "launchProcess");
+    assert!(curl(&["http://localhost/health"]).contains("\"ok\""));
+    assert!(
+        curl(&["-H", "Origin: http://localhost", "--data", "{}", "http://localhost/"]).contains("Origin")
+    );
     let refused = program(&["connect", &url]).output().unwrap();
     assert_eq!(refused.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("--token-file"), "{refused:?}");

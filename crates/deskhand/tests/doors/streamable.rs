@@ -1,6 +1,7 @@
 //! MCP's Streamable HTTP, as bytes: sessions, streams, what happens when a connection breaks.
 
 use crate::http::{Answer, Connection, Served};
+use deskhand::call::Config;
 use serde_json::{Value, json};
 use std::io::{BufRead, Read};
 use std::sync::atomic::Ordering;
@@ -15,16 +16,20 @@ struct Session<'a> {
     version: String,
 }
 
-fn hello(version: &str) -> Value {
+fn hello(version: &str, capabilities: Value) -> Value {
     let client = json!({ "name": "test", "version": "1" });
-    let params = json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": client });
+    let params = json!({ "protocolVersion": version, "capabilities": capabilities, "clientInfo": client });
     json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params })
 }
 
 impl Session<'_> {
     fn open<'a>(served: &'a Served, version: &str) -> Session<'a> {
+        Session::with(served, version, json!({}))
+    }
+
+    fn with<'a>(served: &'a Served, version: &str, capabilities: Value) -> Session<'a> {
         let headers = format!("{}{BOTH}", served.headers());
-        let answer = served.open().send("POST /mcp", &headers, &hello(version).to_string());
+        let answer = served.open().send("POST /mcp", &headers, &hello(version, capabilities).to_string());
         assert_eq!(answer.status, 200, "{answer:?}");
         assert_eq!(answer.json()["result"]["protocolVersion"], version);
         let id = answer.header("mcp-session-id").unwrap().to_owned();
@@ -248,7 +253,7 @@ fn without_sessions_every_request_stands_for_itself() {
     let answer = served.open().send("POST /mcp", &json_only, &call.to_string());
     assert_eq!(answer.header("mcp-session-id"), None);
     assert_eq!(answer.json()["result"]["structuredContent"]["displays"][0]["id"], "DUMMY-1");
-    let answer = served.open().send("POST /mcp", &json_only, &hello("2025-06-18").to_string());
+    let answer = served.open().send("POST /mcp", &json_only, &hello("2025-06-18", json!({})).to_string());
     assert_eq!((answer.status, answer.header("mcp-session-id")), (200, None));
     assert_eq!(served.open().send("GET /mcp", &format!("{}{BOTH}", served.headers()), "").status, 405);
 }
@@ -256,17 +261,8 @@ fn without_sessions_every_request_stands_for_itself() {
 #[test]
 fn the_newest_version_has_no_sessions_at_all() {
     let served = Served::start(|_| {});
-    let meta = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
-    let params = json!({ "name": "list_displays", "arguments": {}, "_meta": meta });
-    let call = json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": params }).to_string();
-    let headers = format!(
-        "{}Accept: application/json\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: list_displays\r\n",
-        served.headers()
-    );
+    let params = json!({ "name": "launch_app", "arguments": { "application": "other" } });
+    let (headers, call) = by_itself(&served, "tools/call", Some("launch_app"), params);
     let answer = served.open().send("POST /mcp", &headers, &call);
     assert_eq!(answer.json()["result"]["resultType"], "complete", "{answer:?}");
     let other = headers.replace("Mcp-Name: list_displays", "Mcp-Name: list_windows");
@@ -365,29 +361,221 @@ fn later_versions_have_no_batches() {
     }
 }
 
-/// The person is asked in the stream of the call that needs their consent: a client need not open any other.
-#[test]
-fn a_question_comes_in_the_stream_of_its_call() {
-    let policy = deskhand::policy::Policy { confirm: vec!["move_mouse".to_owned()], ..Default::default() };
-    let config = deskhand::call::Config { policy, ..Default::default() };
-    let served = Served::configured(config, |_| {});
-    let mut hello = hello(NEWEST_WITH_SESSIONS);
-    hello["params"]["capabilities"] = json!({ "elicitation": {} });
-    let headers = format!("{}{BOTH}", served.headers());
-    let answer = served.open().send("POST /mcp", &headers, &hello.to_string());
-    let id = answer.header("mcp-session-id").unwrap().to_owned();
-    let session = Session { served: &served, id, version: NEWEST_WITH_SESSIONS.to_owned() };
-    let mut stream = session.call("move_mouse", json!({ "x": 5, "y": 6 }));
-    let question = loop {
-        let (_, data) = event(&mut stream).unwrap();
+/// A server that asks the person before it starts an application, and how long they get to answer.
+fn asking(patience: Duration) -> Served {
+    let mut config = Config { consent_patience: patience, ..Config::default() };
+    config.policy.confirm = vec!["launch_app".to_owned()];
+    Served::with(config, |_| {})
+}
+
+fn parsed(event: Option<(String, String)>) -> Value {
+    let (_, data) = event.expect("an event");
+    serde_json::from_str(&data).unwrap_or_else(|_| panic!("{data:?}"))
+}
+
+/// The next message of a stream, past the event that only tells where to go on.
+fn message(stream: &mut Connection) -> Value {
+    loop {
+        let (id, data) = event(stream).expect("an event");
         if !data.is_empty() {
-            break serde_json::from_str::<Value>(&data).unwrap();
+            return parsed(Some((id, data)));
+        }
+    }
+}
+
+const FORMS: &str = r#"{ "elicitation": {} }"#;
+const LONG: Duration = Duration::from_secs(20);
+
+impl Session<'_> {
+    fn with_forms(served: &Served) -> Session<'_> {
+        Session::with(served, NEWEST_WITH_SESSIONS, serde_json::from_str(FORMS).unwrap())
+    }
+
+    fn launch(&self) -> Connection {
+        self.call("launch_app", json!({ "application": "other" }))
+    }
+
+    fn answer(&self, question: &Value, result: Value) {
+        assert_eq!(question["method"], "elicitation/create", "{question}");
+        let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": result });
+        assert_eq!(self.send(&answer).status, 202);
+    }
+}
+
+fn allow() -> Value {
+    json!({ "action": "accept", "content": { "allow": true } })
+}
+
+#[test]
+fn the_person_is_asked_in_the_stream_of_the_call() {
+    let served = asking(LONG);
+    let session = Session::with_forms(&served);
+    // The stream of everything else stays silent.
+    let mut general = session.listen(None);
+    for (result, said) in [
+        (allow(), "is no application"),
+        (json!({ "action": "accept", "content": { "allow": false } }), "declined"),
+        (json!({ "action": "decline" }), "declined"),
+        (json!({ "action": "cancel" }), "dismissed"),
+    ] {
+        let mut stream = session.launch();
+        let question = message(&mut stream);
+        assert!(question["params"]["message"].as_str().unwrap().contains("launch_app"), "{question}");
+        // Another session cannot answer, and one that has gone neither.
+        let other = Session::with_forms(&served);
+        other.answer(&question, allow());
+        session.answer(&question, result);
+        let reply = message(&mut stream);
+        assert_eq!(reply["id"], 7, "{reply}");
+        assert!(reply["result"]["content"][0]["text"].as_str().unwrap().contains(said), "{reply}");
+        assert_eq!(event(&mut stream), None);
+    }
+    assert_eq!(*served.reached.started.lock().unwrap(), ["other"]);
+    // Steps are asked about in the stream of the call that has them.
+    let steps = json!([{ "tool": "launch_app", "arguments": { "application": "step" } }]);
+    let mut stream = session.call("run_steps", json!({ "steps": steps }));
+    let question = loop {
+        let next = message(&mut stream);
+        if next["method"] != "notifications/progress" {
+            break next;
         }
     };
-    assert_eq!(question["method"], "elicitation/create");
-    let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "decline" } });
-    assert_eq!(session.send(&answer).status, 202);
-    let found = messages(&mut stream);
-    let [(_, answer)] = &found[..] else { panic!("{found:?}") };
-    assert!(answer["result"]["content"][0]["text"].as_str().unwrap().contains("declined"), "{answer}");
+    session.answer(&question, allow());
+    assert!(messages(&mut stream).last().unwrap().1["result"].is_object());
+    assert_eq!(*served.reached.started.lock().unwrap(), ["other", "step"]);
+    messages(&mut session.call("enable_tools", json!({ "groups": ["audio"] })));
+    assert_eq!(message(&mut general)["method"], "notifications/tools/list_changed");
+}
+
+#[test]
+fn without_a_stream_of_its_own_a_call_is_asked_about_in_the_general_one() {
+    let served = asking(LONG);
+    let session = Session::with_forms(&served);
+    let mut general = session.listen(None);
+    let json_only = session.headers().replace(BOTH, "Accept: application/json\r\n");
+    let params = json!({ "name": "launch_app", "arguments": { "application": "other" } });
+    let body = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params }).to_string();
+    let mut connection = served.open();
+    let headers = format!("{json_only}Content-Length: {}\r\n", body.len());
+    connection.write(format!("POST /mcp HTTP/1.1\r\n{headers}\r\n{body}").as_bytes());
+    session.answer(&message(&mut general), allow());
+    let reply = connection.answer().json();
+    assert!(reply.to_string().contains("is no application"), "{reply}");
+}
+
+#[test]
+fn a_client_that_went_while_it_was_asked_can_come_back_and_answer() {
+    let served = asking(LONG);
+    let session = Session::with_forms(&served);
+    let mut stream = session.launch();
+    let (first, _) = event(&mut stream).unwrap();
+    let question = message(&mut stream);
+    drop(stream);
+    let mut again = session.listen(Some(&first));
+    assert_eq!(message(&mut again)["id"], question["id"]);
+    session.answer(&question, allow());
+    assert_eq!(message(&mut again)["id"], 7);
+    assert_eq!(*served.reached.started.lock().unwrap(), ["other"]);
+}
+
+#[test]
+fn nobody_answers_and_nothing_is_done() {
+    let served = asking(Duration::from_millis(200));
+    let session = Session::with_forms(&served);
+    let mut stream = session.launch();
+    let question = message(&mut stream);
+    let given_up = message(&mut stream);
+    assert_eq!(given_up["method"], "notifications/cancelled", "{given_up}");
+    assert_eq!(given_up["params"]["requestId"], question["id"]);
+    let reply = message(&mut stream);
+    assert!(reply.to_string().contains("Nobody answered"), "{reply}");
+    session.answer(&question, allow());
+    // The session ends while the person is asked.
+    let served_long = asking(LONG);
+    let session = Session::with_forms(&served_long);
+    let mut stream = session.launch();
+    message(&mut stream);
+    assert_eq!(served_long.open().send("DELETE /mcp", &session.headers(), "").status, 204);
+    assert_eq!(event(&mut stream), None);
+    let began = Instant::now();
+    while served_long.server.clients() != 0 {
+        assert!(began.elapsed() < Duration::from_secs(10), "the call has ended with its session");
+        std::thread::yield_now();
+    }
+    for served in [&served, &served_long] {
+        assert!(served.reached.started.lock().unwrap().is_empty());
+    }
+}
+
+#[test]
+fn who_cannot_be_asked_is_refused_over_http_too() {
+    let served = asking(LONG);
+    let session = Session::open(&served, NEWEST_WITH_SESSIONS);
+    let reply = message(&mut session.launch());
+    assert!(reply.to_string().contains("denied_by_policy"), "{reply}");
+    // Nor can clients of plain JSON-RPC, and those without a session.
+    let answer = served.call("launch_app", json!({ "application": "other" }));
+    assert_eq!(answer["error"]["data"]["code"], "denied_by_policy", "{answer}");
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": { "elicitation": {} },
+    });
+    let params = json!({ "name": "launch_app", "arguments": { "application": "other" }, "_meta": meta });
+    let call = json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": params }).to_string();
+    let headers =
+        format!("{}Accept: application/json\r\nMCP-Protocol-Version: 2026-07-28\r\n", served.headers());
+    let answer = served.open().send("POST /mcp", &headers, &call);
+    assert!(answer.body.contains("denied_by_policy"), "{answer:?}");
+    assert!(served.reached.started.lock().unwrap().is_empty());
+}
+
+#[test]
+fn an_answer_that_is_not_kept_any_more_is_said_to_be_lost() {
+    let served = Served::start(|options| options.limits.events = 4);
+    let (first, second) =
+        (Session::open(&served, NEWEST_WITH_SESSIONS), Session::open(&served, NEWEST_WITH_SESSIONS));
+    let mut stream = first.call("list_displays", json!({}));
+    let (start, _) = event(&mut stream).unwrap();
+    let (end, _) = event(&mut stream).unwrap();
+    let go_on = |session: &Session, seen: &str| {
+        let headers = format!("{}Last-Event-ID: {seen}\r\n", session.headers());
+        let mut connection = served.open();
+        connection.write(format!("GET /mcp HTTP/1.1\r\n{headers}\r\n").as_bytes());
+        let (status, head) = connection.head();
+        let length = head
+            .to_lowercase()
+            .split("content-length: ")
+            .nth(1)
+            .map(|rest| rest.split("\r\n").next().unwrap().parse().unwrap());
+        let mut body = vec![0; length.unwrap_or(0)];
+        connection.0.read_exact(&mut body).unwrap();
+        (status, String::from_utf8(body).unwrap())
+    };
+    assert_eq!(go_on(&first, &start).0, 200);
+    // Another client's answers drive it out.
+    for _ in 0..4 {
+        messages(&mut second.call("list_displays", json!({})));
+    }
+    let (status, body) = go_on(&first, &start);
+    assert_eq!(status, 410, "{body}");
+    assert!(body.contains(&format!("the event {start} is not kept")), "{body}");
+    // Who has seen all of it has lost nothing.
+    assert_eq!(go_on(&first, &end).0, 200);
+    for unknown in ["99-1", "0-99", "x", "1", "-1-1"] {
+        assert_eq!(go_on(&first, unknown).0, 400, "{unknown}");
+    }
+    // What belongs to no request goes on with what is there, and shows the gap.
+    for group in ["audio", "system", "clipboard", "notifications", "menus", "files"] {
+        messages(&mut first.call("enable_tools", json!({ "groups": [group] })));
+        messages(&mut second.call("list_displays", json!({})));
+    }
+    let mut general = first.listen(Some("0-1"));
+    let mut text = String::new();
+    while !text.contains("list_changed") {
+        let mut line = String::new();
+        assert!(0 < general.0.read_line(&mut line).unwrap(), "{text}");
+        text.push_str(&line);
+    }
+    assert!(text.contains(": the events 2 to "), "{text}");
 }

@@ -1,7 +1,7 @@
 //! Which test proves which criterion of the documents that Deskhand answers to.
 //!
 //! criteria.txt names every criterion. A test proves one by its name: `fr_003_…` proves FR-003, `us1_2_…`
-//! US1.2, `rq_3_4_…` RQ.3.4, `tc_click_…` TC.click. docs/requirements.md is made from both.
+//! US1.2, `rq_3_4_…` RQ.3.4, `tc_click_…` TC.click, `jr_walk_…` JR.walk. docs/requirements.md is made from both.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -61,8 +61,7 @@ fn every_test_that_is_named_after_a_criterion_finds_it() {
             name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
         };
         ["us", "fr_", "sc_", "rq_", "edge_mc_"].into_iter().any(digit_after)
-            || name.starts_with("tc_")
-            || name.starts_with("jr_")
+            || ["tc_", "jr_"].iter().any(|prefix| name.starts_with(prefix))
             || ["mi_a_", "mi_b_", "mi_c_", "mi_d_", "mi_e_"].iter().any(|prefix| name.starts_with(prefix))
     };
     for test in &tests {
@@ -112,7 +111,7 @@ fn table(documents: &[Document], proofs: &BTreeMap<String, Vec<&Test>>) -> Strin
         "# The table of proof\n\n\
          Every criterion of the documents that Deskhand answers to, and the test that proves it.\n\
          Generated from the names of the tests; `UPDATE_EXPECT=1 cargo test -p deskhand --test proof` rewrites it.\n\n\
-         The tests act through MCP on real X11 desktops, and hold each reply against what the applications,\n\
+         The tests act through MCP (those of json-rpc.md over HTTP) on real X11 desktops, and hold each reply against what the applications,\n\
          the services or the X server say. They hold on Linux (X11).\n",
     );
     for document in documents {

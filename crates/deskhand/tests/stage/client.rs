@@ -46,6 +46,8 @@ impl Client {
             .arg("serve")
             .args(profile)
             .args(options)
+            // What the person has configured is nothing to a test.
+            .env("DESKHAND_CONFIG", "/dev/null")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(log)
