@@ -261,8 +261,17 @@ fn without_sessions_every_request_stands_for_itself() {
 #[test]
 fn the_newest_version_has_no_sessions_at_all() {
     let served = Served::start(|_| {});
-    let params = json!({ "name": "launch_app", "arguments": { "application": "other" } });
-    let (headers, call) = by_itself(&served, "tools/call", Some("launch_app"), params);
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let params = json!({ "name": "list_displays", "arguments": {}, "_meta": meta });
+    let call = json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": params }).to_string();
+    let headers = format!(
+        "{}Accept: application/json\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: list_displays\r\n",
+        served.headers()
+    );
     let answer = served.open().send("POST /mcp", &headers, &call);
     assert_eq!(answer.json()["result"]["resultType"], "complete", "{answer:?}");
     let other = headers.replace("Mcp-Name: list_displays", "Mcp-Name: list_windows");
@@ -516,15 +525,8 @@ fn who_cannot_be_asked_is_refused_over_http_too() {
     // Nor can clients of plain JSON-RPC, and those without a session.
     let answer = served.call("launch_app", json!({ "application": "other" }));
     assert_eq!(answer["error"]["data"]["code"], "denied_by_policy", "{answer}");
-    let meta = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
-        "io.modelcontextprotocol/clientCapabilities": { "elicitation": {} },
-    });
-    let params = json!({ "name": "launch_app", "arguments": { "application": "other" }, "_meta": meta });
-    let call = json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": params }).to_string();
-    let headers =
-        format!("{}Accept: application/json\r\nMCP-Protocol-Version: 2026-07-28\r\n", served.headers());
+    let params = json!({ "name": "launch_app", "arguments": { "application": "other" } });
+    let (headers, call) = by_itself(&served, "tools/call", Some("launch_app"), params);
     let answer = served.open().send("POST /mcp", &headers, &call);
     assert!(answer.body.contains("denied_by_policy"), "{answer:?}");
     assert!(served.reached.started.lock().unwrap().is_empty());
