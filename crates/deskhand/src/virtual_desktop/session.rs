@@ -61,6 +61,8 @@ const FIXED: &[(&str, &str)] = &[
     // Without a graphics card GTK 4 spends seconds on shaders before its first frame.
     ("GSK_RENDERER", "cairo"),
     ("GTK_A11Y", "atspi"),
+    // Without these GTK 2 shows nobody its elements. GTK 3 has the one in itself and passes by the other.
+    ("GTK_MODULES", "gail:atk-bridge"),
     ("GTK_USE_PORTAL", "0"),
     ("LIBGL_ALWAYS_SOFTWARE", "1"),
     ("MOZ_ENABLE_WAYLAND", "0"),

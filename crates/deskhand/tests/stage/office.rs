@@ -95,8 +95,7 @@ impl Office {
     pub fn client(&self, options: &[&str]) -> Client {
         let command = |program: &str| {
             let mut command = self.desktop.command(program);
-            // GTK 2 needs a module for accessibility, which sessions load.
-            command.env("HOME", &self.home).env("GTK_MODULES", "gail:atk-bridge");
+            command.env("HOME", &self.home);
             if let Some((_, address)) = &self.bus {
                 command.env("DBUS_SESSION_BUS_ADDRESS", address);
             }
